@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 # Tests that compile with the C++ compiler are heavy: one worker a core, at most eight.
 PYTEST_WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
-PARALLEL := -n $(PYTEST_WORKERS) --maxprocesses 8 --dist worksteal
+PARALLEL := -n $(PYTEST_WORKERS) --maxprocesses 8 --dist worksteal --timeout 600
 CUDA_FILES := $(shell find dlrmc -name '*.cuh' -o -name '*.cu' -o -name '*.h')
 
 .PHONY: help run test lint golden gpu docs format clean

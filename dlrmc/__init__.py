@@ -27,8 +27,8 @@ __all__ = ["Options", "__version__", "compile", "errors"]
 class _Package(ModuleType):
     """The package's own type, so that `dlrmc.compile` is always the function.
 
-    The import system binds a submodule to its package under its own name, here over the function that has the same name. A
-    property wins over that binding, and loads the compiler on first use only.
+    The import system binds a submodule to its package under its own name, here over the function that has
+    the same name. A property wins over that binding, and loads the compiler on first use only.
     """
 
     @property

@@ -1,4 +1,7 @@
-"""The compiler's options; keyword arguments, command line flags and DLRMC_* variables become `Options` here and only here."""
+"""The compiler's options.
+
+Keyword arguments, command line flags and DLRMC_* variables become `Options` here and only here.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +44,18 @@ class Options:
     """How to compile; the same options and the same program give the same kernels.
 
     Args:
-        target: `cuda`, `emulate` (the emitted source on this machine's CPU), `reference` (NumPy over the IR), or `auto`: the
-            first of these three that this machine can do.
+        target: `cuda`, `emulate` (the emitted source on this machine's CPU), `reference` (NumPy over the
+            IR), or `auto`: the first of these three that this machine can do.
         precision: `fp32`, or by choice `tf32` or `bf16` products with fp32 sums.
-        bounds: what to do about an id or offset out of range, all memory-safe: `deferred` records it on the device and raises
-            at the next call, `raise` synchronises and raises in the call, `ignore` only counts.
+        bounds: what to do about an id or offset out of range, all memory-safe: `deferred` records it on the
+            device and raises at the next call, `raise` synchronises and raises in the call, `ignore` only
+            counts.
         tune: how long to search for launch parameters: `off`, `fast` or `full`.
         batch_sizes: batch sizes to specialise ahead for a program with a dynamic batch.
         cache_dir: the folder of compiled modules.
         strict: treat a warning of the compiler as an error.
-        architecture: the GPU to compile for, as `sm_90`; None is the GPU present, or `sm_90` where there is none.
+        architecture: the GPU to compile for, as `sm_90`; None is the GPU present, or `sm_90` where there is
+            none.
 
     Raises:
         OptionError: a value is not one of those above.
@@ -83,7 +88,8 @@ class Options:
         An argument that is None counts as not given, so that command line flags can be passed on as they are.
 
         Raises:
-            OptionError: an unknown option (with the nearest known one), an unknown DLRMC_* variable, or a bad value.
+            OptionError: an unknown option (with the nearest known one), an unknown DLRMC_* variable, or a bad
+                value.
         """
         known = option_names()
         for name in given:
@@ -133,7 +139,9 @@ def _read_environment(environment: Mapping[str, str] | None) -> dict[str, Any]:
 def _read_flag(text: str) -> bool:
     if text.lower() not in _FLAGS:
         raise OptionError(
-            f"environment variable {ENVIRONMENT_PREFIX}STRICT", found=repr(text), expected="one of " + ", ".join(_FLAGS)
+            f"environment variable {ENVIRONMENT_PREFIX}STRICT",
+            found=repr(text),
+            expected="one of " + ", ".join(_FLAGS),
         )
     return _FLAGS[text.lower()]
 
@@ -173,7 +181,9 @@ def _check_architecture(value: object) -> None:
     if value is None or (isinstance(value, str) and _ARCHITECTURE.fullmatch(value)):
         return
     raise OptionError(
-        "option architecture", found=repr(value), expected="a name such as sm_80, sm_90 or sm_100, or None for this GPU"
+        "option architecture",
+        found=repr(value),
+        expected="a name such as sm_80, sm_90 or sm_100, or None for this GPU",
     )
 
 
@@ -186,4 +196,6 @@ def _as_path(value: object) -> Path:
 def _unknown(place: str, name: str, known: Sequence[str]) -> OptionError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else ""
-    return OptionError(place, found="there is no such option", expected="one of " + ", ".join(known), hint=hint)
+    return OptionError(
+        place, found="there is no such option", expected="one of " + ", ".join(known), hint=hint
+    )
