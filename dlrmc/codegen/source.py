@@ -1,0 +1,92 @@
+"""What codegen hands on: kernels as CUDA text, and everything a launch of them needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlrmc.schedule.limits import DeviceLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One argument of a kernel: always a 64-bit pointer.
+
+    Where `indirect` holds, the argument is the address of an 8-byte slot in device memory that holds the
+    pointer, so that a captured graph can be pointed at other inputs and outputs.
+    """
+
+    name: str
+    indirect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSite:
+    """One place in a kernel that checks a user's index, named for the error it reports.
+
+    Args:
+        kernel: the kernel's name.
+        operand: the name of the value that holds the ids or the offsets.
+        kind: "id", "offset" or "index".
+    """
+
+    kernel: str
+    operand: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelContext:
+    """What an implementation must know of the kernel it emits, beyond the body.
+
+    Args:
+        name: the kernel's name in the source.
+        operand_strides: for each operand of the kernel, its strides in elements.
+        result_strides: for each result, likewise.
+        indirect_operands: for each operand, whether it is reached through a slot.
+        indirect_results: for each result, likewise.
+        operand_names: the user's names of the operands, for fault sites.
+        first_site: the number of the kernel's first fault site.
+        limits: the device's limits.
+    """
+
+    name: str
+    operand_strides: tuple[tuple[int, ...], ...]
+    result_strides: tuple[tuple[int, ...], ...]
+    indirect_operands: tuple[bool, ...]
+    indirect_results: tuple[bool, ...]
+    operand_names: tuple[str, ...]
+    first_site: int
+    limits: DeviceLimits
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """One emitted kernel.
+
+    Args:
+        name: the entry point.
+        text: the kernel's own code, without the files it includes.
+        includes: names of files in codegen/cuda whose text must stand before it.
+        grid: number of blocks (1-D).
+        block: threads a block (1-D).
+        shared_bytes: dynamic shared memory a block.
+        params: operands in order, then results, then "faults" where sites is not empty.
+        sites: the fault sites, numbered from KernelContext.first_site.
+    """
+
+    name: str
+    text: str
+    includes: tuple[str, ...]
+    grid: int
+    block: int
+    shared_bytes: int
+    params: tuple[Param, ...]
+    sites: tuple[FaultSite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSource:
+    """One self-contained translation unit and the kernels in it."""
+
+    text: str
+    kernels: tuple[KernelSource, ...]

@@ -1,0 +1,143 @@
+"""Types of values: a dtype and a static shape."""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from dlrmc.errors import TypeRuleError
+
+
+class DType(enum.Enum):
+    """Element types; the value is the spelling in IR text."""
+
+    F64 = "f64"
+    F32 = "f32"
+    F16 = "f16"
+    BF16 = "bf16"
+    I64 = "i64"
+    I32 = "i32"
+    U8 = "u8"
+    I8 = "i8"
+    BOOL = "bool"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of one element."""
+        return self.numpy.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
+        return self in (DType.F64, DType.F32, DType.F16, DType.BF16)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer type; bool is not."""
+        return self in (DType.I64, DType.I32, DType.U8, DType.I8)
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy dtype that holds such elements (bf16 through ml_dtypes)."""
+        match self:
+            case DType.F64:
+                return np.dtype(np.float64)
+            case DType.F32:
+                return np.dtype(np.float32)
+            case DType.F16:
+                return np.dtype(np.float16)
+            case DType.BF16:
+                return np.dtype(ml_dtypes.bfloat16)
+            case DType.I64:
+                return np.dtype(np.int64)
+            case DType.I32:
+                return np.dtype(np.int32)
+            case DType.U8:
+                return np.dtype(np.uint8)
+            case DType.I8:
+                return np.dtype(np.int8)
+            case DType.BOOL:
+                return np.dtype(np.bool_)
+
+    @staticmethod
+    def of_numpy(dtype: np.dtype[np.generic]) -> DType:
+        """The DType of a NumPy dtype.
+
+        Raises:
+            TypeRuleError: where the IR has no such type.
+        """
+        for candidate in DType:
+            if candidate.numpy == dtype:
+                return candidate
+        names = ", ".join(d.value for d in DType)
+        raise TypeRuleError("array", found=f"NumPy dtype {dtype}", expected=f"one of {names}")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A dtype and a static shape, printed as `f32[2048,16]`; a scalar is `f32[]`."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the packed row-major array."""
+        return self.numel * self.dtype.size_bytes
+
+    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        """The same dtype in another shape."""
+        return TensorType(self.dtype, shape)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        """The same shape in another dtype."""
+        return TensorType(dtype, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """The types of a kernel with several results, printed as `(f32[8,1], f32[8,2])`."""
+
+    items: tuple[TensorType, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+
+Type = TensorType | TupleType
+
+TYPE_PATTERN = r"(?:f64|f32|f16|bf16|i64|i32|u8|i8|bool)\[[0-9, ]*\]"
+
+
+def parse_tensor_type(text: str) -> TensorType:
+    """Read `f32[8,3]`.
+
+    Raises:
+        TypeRuleError: where the text is not a type.
+    """
+    if not re.fullmatch(TYPE_PATTERN, text.strip()):
+        raise TypeRuleError("type", found=repr(text), expected="a type such as f32[8,3] or i64[]")
+    dtype, _, rest = text.strip().partition("[")
+    dims = [d.strip() for d in rest[:-1].split(",") if d.strip()]
+    return TensorType(DType(dtype), tuple(int(d) for d in dims))
