@@ -267,6 +267,7 @@ class Graph:
         name: str | None = None,
         source: str = "",
         body: Graph | None = None,
+        place: Node | None = None,
     ) -> Node:
         """Add a node; its type is inferred (that of a kernel or derive, from its body).
 
@@ -277,6 +278,7 @@ class Graph:
             name: the wanted name; a number is added where it is taken. Default: the op's name.
             source: the user's source line.
             body: the IR inside a kernel or derive.
+            place: the node beside which the new one stands in the order; default: after all others.
 
         Raises:
             TypeRuleError: where the operands do not fit the card.
@@ -289,9 +291,12 @@ class Graph:
                 raise PassError(f"graph @{self.name}", found=f"operand %{operand.name} of another graph")
         complete = complete_attributes(card, attributes or {})
         inferred = infer_type(card, operands, complete, body)
-        return self._insert(
+        node = self._insert(
             card.name, operands, complete, inferred, name=name or card.name, source=source, body=body, op=card
         )
+        if place is not None:
+            node._number = place.number
+        return node
 
     def replace(self, old: Node, new: Node, *, keep_name: bool = True) -> None:
         """Let every user of `old` read `new`, and erase `old`.
