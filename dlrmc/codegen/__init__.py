@@ -1,0 +1,1 @@
+"""From kernel bodies to CUDA text."""

@@ -69,7 +69,9 @@ class _Parser:
             raise self._error(what)
         return self._take()
 
-    def _error(self, expected: str, token: Token | None = None, *, found: str = "", hint: str = "") -> ParseError:
+    def _error(
+        self, expected: str, token: Token | None = None, *, found: str = "", hint: str = ""
+    ) -> ParseError:
         at = token or self._next
         return ParseError(
             f"{self._file}:{at.line}:{at.column}",
@@ -150,7 +152,9 @@ class _Parser:
             if token.kind != "number" and token.text not in ("inf", "nan"):
                 raise self._error("a number", token)
         if kept.dtype.is_integer:
-            return np.array([self._convert(int, token, "an integer") for token in tokens], dtype=kept.dtype.numpy)
+            return np.array(
+                [self._convert(int, token, "an integer") for token in tokens], dtype=kept.dtype.numpy
+            )
         values = [self._convert(float, token, "a number") for token in tokens]
         return np.array(values, dtype=np.float64).astype(kept.dtype.numpy)
 
@@ -213,7 +217,9 @@ class _Parser:
         except ParseError:
             raise
         except DlrmcError as error:
-            raise self._error(error.expected, start, found=f"{op.name}: {error.found}", hint=error.hint) from error
+            raise self._error(
+                error.expected, start, found=f"{op.name}: {error.found}", hint=error.hint
+            ) from error
 
     def _operands(self, graph: Graph, op: Op) -> Operands[Node]:
         operands: list[Operand[Node]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -133,13 +134,11 @@ def format_array(array: Array) -> str:
     return f"[{','.join(format_scalar(item) for item in array.reshape(-1))}]"
 
 
-def format_scalar(item: np.generic) -> str:
+def format_scalar(item: Any) -> str:
     """The shortest text that reads back as the same element."""
     dtype = DType.of_numpy(item.dtype)
     if dtype is DType.BOOL:
         return "true" if item else "false"
     if dtype.is_integer:
-        return str(int(item))  # pyright: ignore[reportArgumentType]
-    return str(np.float32(item)) if dtype is DType.BF16 else str(item)  # pyright: ignore[reportArgumentType]
-
-
+        return str(int(item))
+    return str(np.float32(item)) if dtype is DType.BF16 else str(item)

@@ -14,7 +14,7 @@ VIEW_OPS = ("view", "permute", "expand", "slice", "select")
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """Element (i, j, ...) of a value stands at `offset + i*strides[0] + j*strides[1] + ...` of `root`'s buffer.
+    """Element (i, j, ...) of a value is element `offset + i*strides[0] + j*strides[1] + ...` of the root.
 
     Offsets and strides count elements; an expanded dimension has stride 0.
     """
@@ -82,8 +82,10 @@ def _window(base: Strided, type: TensorType, offset: int, strides: tuple[int, ..
 
 def _expanded(shape: tuple[int, ...], base: Strided) -> tuple[int, ...]:
     new = len(shape) - len(base.shape)
-    kept = (0 if size == 1 != wide else stride
-            for size, wide, stride in zip(base.shape, shape[new:], base.strides, strict=True))
+    kept = (
+        0 if size == 1 != wide else stride
+        for size, wide, stride in zip(base.shape, shape[new:], base.strides, strict=True)
+    )
     return (0,) * new + tuple(kept)
 
 
@@ -92,8 +94,8 @@ def reshape_strides(
 ) -> tuple[int, ...] | None:
     """The strides that show a strided buffer in another shape without a copy, or None where there are none.
 
-    The dimensions of both shapes are matched in groups of equal size, right to left; within a group of the old
-    shape the strides must nest.
+    The dimensions of both shapes are matched in groups of equal size, right to left; within a group of the
+    old shape the strides must nest.
     """
     if math.prod(shape) == 0:
         return packed_strides(target)

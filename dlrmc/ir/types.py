@@ -5,12 +5,28 @@ from __future__ import annotations
 import enum
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import ml_dtypes
 import numpy as np
 
 from dlrmc.errors import TypeRuleError
+
+_NUMPY: Mapping[str, np.dtype[np.generic]] = MappingProxyType(
+    {
+        "f64": np.dtype(np.float64),
+        "f32": np.dtype(np.float32),
+        "f16": np.dtype(np.float16),
+        "bf16": np.dtype(ml_dtypes.bfloat16),
+        "i64": np.dtype(np.int64),
+        "i32": np.dtype(np.int32),
+        "u8": np.dtype(np.uint8),
+        "i8": np.dtype(np.int8),
+        "bool": np.dtype(np.bool_),
+    }
+)
 
 
 class DType(enum.Enum):
@@ -46,26 +62,8 @@ class DType(enum.Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy dtype that holds such elements (bf16 through ml_dtypes)."""
-        match self:
-            case DType.F64:
-                return np.dtype(np.float64)
-            case DType.F32:
-                return np.dtype(np.float32)
-            case DType.F16:
-                return np.dtype(np.float16)
-            case DType.BF16:
-                return np.dtype(ml_dtypes.bfloat16)
-            case DType.I64:
-                return np.dtype(np.int64)
-            case DType.I32:
-                return np.dtype(np.int32)
-            case DType.U8:
-                return np.dtype(np.uint8)
-            case DType.I8:
-                return np.dtype(np.int8)
-            case DType.BOOL:
-                return np.dtype(np.bool_)
+        """The NumPy dtype that holds such elements; bf16 comes from ml_dtypes."""
+        return _NUMPY[self.value]
 
     @staticmethod
     def of_numpy(dtype: np.dtype[np.generic]) -> DType:

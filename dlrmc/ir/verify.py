@@ -1,15 +1,15 @@
 """The invariants of a graph, numbered; checked after every pass.
 
-    V1  every edge of the networkx graph is an operand, at its position, and every operand has its edge
-    V2  every operand, output and input belongs to the graph
-    V3  the graph is acyclic
-    V4  names are unique and are IR names
-    V5  operands have the structure that the op card declares
-    V6  attributes are complete, and of the kind that the card declares
-    V7  the type is the one that the card infers from the operands' types
-    V8  inputs stand in the signature once each; nothing but inputs stands there
-    V9  a body is a graph without weights that meets V1 to V9, and its inputs have the operands' types
-    V10 a derive reads only weights, constants and other derived values
+V1  every edge of the networkx graph is an operand, at its position, and every operand has its edge
+V2  every operand, output and input belongs to the graph
+V3  the graph is acyclic
+V4  names are unique and are IR names
+V5  operands have the structure that the op card declares
+V6  attributes are complete, and of the kind that the card declares
+V7  the type is the one that the card infers from the operands' types
+V8  inputs stand in the signature once each; nothing but inputs stands there
+V9  a body is a graph without weights that meets V1 to V9, and its inputs have the operands' types
+V10 a derive reads only weights, constants and other derived values
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from __future__ import annotations
 import re
 
 from dlrmc.errors import DlrmcError, VerifyError
-from dlrmc.ir.graph import LEAVES, Graph, Node, infer_type
+from dlrmc.ir.graph import LEAVES, Graph, Node
+from dlrmc.ir.inference import infer_type
 from dlrmc.ir.op import check_arity, complete_attributes
 from dlrmc.ir.printer import print_node
 
@@ -46,9 +47,8 @@ def verify(graph: Graph, after: str = "") -> None:
 
 
 def _fault(place: str, number: int, node: Node, found: str, expected: str) -> VerifyError:
-    return VerifyError(
-        f"{place}: V{number}", found=f"%{node.name}: {found}", expected=expected, context=print_node(node).split("\n")
-    )
+    text = print_node(node).split("\n")
+    return VerifyError(f"{place}: V{number}", found=f"%{node.name}: {found}", expected=expected, context=text)
 
 
 def _verify_members(graph: Graph, place: str) -> None:
@@ -79,8 +79,8 @@ def _verify_node(graph: Graph, node: Node, place: str) -> None:
         raise _fault(place, 4, node, "a name that is taken or malformed", "a unique IR name")
     if node.is_op(*LEAVES):
         return
+    number = 5
     try:
-        number = 5
         check_arity(node.op, node.operands)
         number = 6
         complete = complete_attributes(node.op, node.attributes)
@@ -95,10 +95,12 @@ def _verify_node(graph: Graph, node: Node, place: str) -> None:
 def _verify_body(node: Node, place: str) -> None:
     weights = [inner.name for inner in node.body.nodes if inner.is_op("weight")]
     if weights:
-        raise _fault(place, 9, node, f"weight %{weights[0]} in a body", "a body that reads weights as operands")
+        expected = "a body that reads weights as operands"
+        raise _fault(place, 9, node, f"weight %{weights[0]} in a body", expected)
     verify(node.body, f"%{node.name} of {place}")
     if not node.is_op("derive"):
         return
     for operand in node.inputs:
         if not operand.is_op("weight", "const", "derive"):
-            raise _fault(place, 10, node, f"operand %{operand.name}, a {operand.op.name}", "weights and constants")
+            found = f"operand %{operand.name}, a {operand.op.name}"
+            raise _fault(place, 10, node, found, "weights and constants")

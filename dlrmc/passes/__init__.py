@@ -1,0 +1,1 @@
+"""Rewrites of the IR, in the order that pipeline.py gives."""
