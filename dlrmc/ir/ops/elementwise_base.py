@@ -1,0 +1,80 @@
+"""What the elementwise cards share: type rule, compute type and rounding.
+
+f16 and bf16 are computed in float32 and rounded once, by the reference here and by the kernel's emitter, which
+rounds the value of the CUDA expression to the result's dtype.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from typing import ClassVar
+
+from dlrmc.ir.attributes import Attributes
+from dlrmc.ir.op import Array, Elementwise, Operands, OperandSpec, one
+from dlrmc.ir.ops.numeric import quiet, rounded, widened
+from dlrmc.ir.ops.rules import broadcast, require_float, require_number, require_same_dtype
+from dlrmc.ir.types import DType, TensorType
+
+# The C type that holds one element while a kernel computes with it.
+COMPUTE_TYPES = {
+    DType.F64: "double",
+    DType.F32: "float",
+    DType.F16: "float",
+    DType.BF16: "float",
+    DType.I64: "long long",
+    DType.I32: "int",
+    DType.U8: "unsigned char",
+    DType.I8: "signed char",
+    DType.BOOL: "bool",
+}
+
+
+def atom(expression: str) -> str:
+    """The expression, in parentheses where an operator beside it could bind to a part of it."""
+    return expression if re.fullmatch(r"\w+", expression) else f"({expression})"
+
+
+class Pointwise(Elementwise):
+    """An elementwise op of equal dtypes; the result has that dtype, or is bool where `gives_bool` holds.
+
+    `accepts` is "float", "number" (no bool) or "any".
+    """
+
+    accepts: ClassVar[str] = "float"
+    gives_bool: ClassVar[bool] = False
+
+    def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
+        types = tuple(one(operand) for operand in operands)
+        for spec, type in zip(self.operands, types, strict=True):
+            self._check_dtype(spec.name, type)
+        dtype = require_same_dtype(self, types)
+        return TensorType(DType.BOOL if self.gives_bool else dtype, broadcast(self, types))
+
+    def reference(self, operands: Operands[Array], attributes: Attributes) -> Array:
+        arrays = tuple(one(operand) for operand in operands)
+        dtype = DType.BOOL if self.gives_bool else DType.of_numpy(arrays[0].dtype)
+        with quiet():
+            return rounded(self.compute(tuple(widened(array) for array in arrays), attributes), dtype)
+
+    def _check_dtype(self, name: str, type: TensorType) -> None:
+        if self.accepts == "float":
+            require_float(self, name, type)
+        if self.accepts == "number":
+            require_number(self, name, type)
+
+    @abstractmethod
+    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
+        """The value, of operands in their compute types."""
+
+
+class Unary(Pointwise):
+    """An elementwise op of one operand."""
+
+    operands = (OperandSpec("x"),)
+
+
+class Binary(Pointwise):
+    """An elementwise op of two operands of equal dtype, broadcast together."""
+
+    operands = (OperandSpec("a"), OperandSpec("b"))
