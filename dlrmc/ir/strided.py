@@ -124,3 +124,15 @@ def _match_group(old: list[tuple[int, int]], remaining: list[int]) -> list[int] 
             return None
         size, outer = size * wider, stride * wider
     return [innermost * math.prod(group[axis + 1 :]) for axis in range(len(group))]
+
+
+def row_strides(window: Strided) -> tuple[int, int] | None:
+    """The strides of a window seen as a matrix [rows, last dimension], or None where its rows do not nest."""
+    if not window.shape:
+        return None
+    columns = window.shape[-1]
+    rows = math.prod(window.shape[:-1])
+    strides = reshape_strides(window.shape[:-1], window.strides[:-1], (rows,))
+    if strides is None:
+        return None
+    return strides[0], window.strides[-1] if columns > 1 else 1

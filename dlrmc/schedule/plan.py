@@ -53,7 +53,7 @@ class Plan:
         launches: in order of execution.
         residents: weight, const and derive nodes that live on the device between calls.
         inputs: the call's tensors, in signature order.
-        outputs: the tensors a call returns; one that needs no kernel has a copy launch.
+        outputs: the tensors a call returns, each written by a launch (an empty one by none).
         arena_bytes: size of the one buffer that holds all intermediates.
     """
 

@@ -1,0 +1,80 @@
+"""Cut a region out of a graph and make it the body of one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlrmc.errors import PassError
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import map_operands
+
+# Larger constants are read from memory as operands; smaller ones stand in the body and so in the source.
+INLINE_CONST_ELEMENTS = 4096
+
+
+def outline(graph: Graph, region: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, tuple[Node, ...]]:
+    """Copy a region into a body of its own; the graph itself is not changed.
+
+    Args:
+        graph: the graph that holds the region.
+        region: the nodes to copy, none of them a leaf.
+        outputs: the values that the body yields: nodes of the region, or values that it only passes on.
+
+    Returns:
+        The body, and for each of its inputs the value of `graph` that stands for it, in order of first use.
+    """
+    body = Graph("body")
+    inside = set(region)
+    twins: dict[Node, Node] = {}
+    operands: list[Node] = []
+
+    def enter(node: Node) -> Node:
+        if node in twins:
+            return twins[node]
+        if node in inside:
+            raise PassError(f"outlining %{node.name}", found="a region that is not in topological order")
+        if node.is_op("const") and node.type.numel <= INLINE_CONST_ELEMENTS:
+            twins[node] = body.const(node.name, node.value, node.type)
+        else:
+            operands.append(node)
+            twins[node] = body.input(node.name, node.type)
+        return twins[node]
+
+    for node in graph.nodes:
+        if node in inside:
+            operands_inside = map_operands(node.operands, enter)
+            twins[node] = body.add(
+                node.op,
+                operands_inside,
+                node.attributes,
+                name=node.name,
+                source=node.source,
+                body=node.inner,
+            )
+    body.set_outputs([enter(node) for node in outputs])
+    return body, tuple(operands)
+
+
+def inline(graph: Graph, node: Node) -> tuple[Node, ...]:
+    """Copy the body of `node` into the graph, reading the node's operands; `node` itself stays.
+
+    Returns:
+        The copies of what the body yields.
+    """
+    twins: dict[Node, Node] = dict(zip(node.body.inputs, node.inputs, strict=True))
+    for inner in node.body.nodes:
+        if inner.is_op("input"):
+            continue
+        if inner.is_op("const"):
+            twins[inner] = graph.const(inner.name, inner.value, inner.type)
+            continue
+        twins[inner] = graph.add(
+            inner.op,
+            map_operands(inner.operands, lambda operand: twins[operand]),
+            inner.attributes,
+            name=inner.name,
+            source=inner.source,
+            body=inner.inner,
+            place=node,
+        )
+    return tuple(twins[output] for output in node.body.outputs)

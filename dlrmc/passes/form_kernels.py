@@ -1,0 +1,151 @@
+"""form-kernels: every op that computes becomes the body of a kernel, with the views on its operands.
+
+A heavy op (an anchor) gets an implementation of its own. All other ops are mapped: one thread computes one
+element of the region's root, and producers that nothing else reads are computed in place. Afterwards no bare
+op is left but leaves, derived weights, buffers assembled in place and the kernels themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from dlrmc.ir.graph import LEAVES, Graph, Node
+from dlrmc.ir.op import many, one
+from dlrmc.ir.strided import VIEW_OPS, resolve_strided, row_strides
+from dlrmc.ir.subgraph import outline
+
+ANCHORS = MappingProxyType(
+    {
+        "linear": "linear",
+        "mm": "bmm",
+        "bmm": "bmm",
+        "embedding_bag": "embedding_bag",
+        "embedding_bag_group": "embedding_bag",
+        "pairwise_dot": "pairwise_dot",
+    }
+)
+REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
+# Their parts depend on the whole row, so a consumer that computed them in place would do so once an element.
+ROW_REDUCTIONS = ("softmax", "log_softmax", "layer_norm")
+BARE = (*LEAVES, "derive", "kernel", "item", "assemble")
+
+
+def form_kernels(graph: Graph) -> int:
+    """Wrap every computing op into a kernel.
+
+    Returns:
+        How many kernels were formed.
+    """
+    formed = _copy_plain_outputs(graph)
+    for node in reversed(graph.nodes):
+        if node not in graph or node.is_op(*BARE) or not graph.use_count(node):
+            continue
+        if node.is_op(*VIEW_OPS) and not _must_materialise(graph, node):
+            continue
+        formed += _form(graph, node)
+    _erase_absorbed(graph)
+    return formed
+
+
+def _form(graph: Graph, root: Node) -> int:
+    """Make the kernel whose result is `root`."""
+    anchor = _anchor_under(graph, root)
+    impl = "map" if anchor is None else ANCHORS[anchor.op.name]
+    region = _anchor_region(root, anchor) if anchor is not None else _map_region(graph, root)
+    body, operands = outline(graph, region, [root])
+    kernel = graph.add("kernel", (operands,), {"impl": impl}, name=root.name, body=body, place=root)
+    graph.replace(root, kernel)
+    return 1
+
+
+def _anchor_under(graph: Graph, root: Node) -> Node | None:
+    """The anchor that `root` is, or shows in another shape without anyone else reading it."""
+    node = root
+    while node.is_op("view") and graph.use_count(node.inputs[0]) == 1:
+        node = node.inputs[0]
+    return node if node.op.name in ANCHORS else None
+
+
+def _anchor_region(root: Node, anchor: Node) -> list[Node]:
+    region = [root]
+    while region[-1] is not anchor:
+        region.append(region[-1].inputs[0])
+    for operand in anchor.inputs:
+        region.extend(_views_on(operand) if absorbs(anchor, operand) else ())
+    return region
+
+
+def _views_on(value: Node) -> Iterable[Node]:
+    while value.is_op(*VIEW_OPS):
+        yield value
+        value = one(value.operands[0])
+
+
+def absorbs(user: Node, operand: Node) -> bool:
+    """Whether `user`'s kernel can read the value through the views that make it, without a copy of it."""
+    if not user.is_op(*ANCHORS):
+        return True
+    window = resolve_strided(operand)
+    if window is None:
+        return False
+    is_part = user.is_op("linear") and any(part is operand for part in many(user.operands[0]))
+    return not is_part or row_strides(window) is not None
+
+
+def _must_materialise(graph: Graph, view: Node) -> bool:
+    """Whether a view needs a buffer: it is returned, or some user cannot read through it."""
+    if any(output is view for output in graph.outputs):
+        return True
+    return any(_reads_directly(user, view) for user in graph.users(view))
+
+
+def _reads_directly(user: Node, view: Node) -> bool:
+    if user.is_op("kernel", "assemble", "derive"):
+        return True
+    return user.is_op(*ANCHORS) and not absorbs(user, view)
+
+
+def _map_region(graph: Graph, root: Node) -> list[Node]:
+    """The root and all producers that are cheap to compute in place and are read by the region alone."""
+    region = [root]
+    inside = {root}
+    for node in reversed(graph.nodes):
+        if node in inside or node.is_op(*BARE) or not graph.users(node):
+            continue
+        if all(user in inside for user in graph.users(node)) and _is_inlined(graph, node, root):
+            region.append(node)
+            inside.add(node)
+    region.extend(view for node in tuple(region) for operand in node.inputs for view in _views_on(operand))
+    return list(dict.fromkeys(region))
+
+
+def _is_inlined(graph: Graph, node: Node, root: Node) -> bool:
+    if any(output is node for output in graph.outputs):
+        return False
+    if node.is_op(*ANCHORS) or node.is_op(*ROW_REDUCTIONS):
+        return False
+    return not node.is_op(*REDUCTIONS) or node.type.numel == root.type.numel
+
+
+def _copy_plain_outputs(graph: Graph) -> int:
+    """Give an output that is a leaf, a derived weight or another output too a buffer of its own."""
+    seen: set[Node] = set()
+    outputs: list[Node] = []
+    for output in graph.outputs:
+        if output.is_op(*LEAVES, "derive") or output in seen:
+            body, operands = outline(graph, [], [output])
+            name = f"{output.name}_copy"
+            outputs.append(graph.add("kernel", (operands,), {"impl": "map"}, name=name, body=body))
+        else:
+            outputs.append(output)
+        seen.add(output)
+    copies = sum(new is not old for new, old in zip(outputs, graph.outputs, strict=True))
+    graph.set_outputs(outputs)
+    return copies
+
+
+def _erase_absorbed(graph: Graph) -> None:
+    for node in reversed(graph.nodes):
+        if not node.is_op("input") and not graph.use_count(node):
+            graph.erase(node)

@@ -1,0 +1,63 @@
+"""From a graph of kernels to the plan of one request."""
+
+from __future__ import annotations
+
+from dlrmc.errors import PassError
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.schedule.buffers import Placements, place, result_types
+from dlrmc.schedule.plan import Launch, Plan, Slot
+
+RESIDENT_OPS = ("weight", "const", "derive")
+
+
+def build_plan(graph: Graph) -> Plan:
+    """Order the kernels, place their buffers, and list what must live on the device.
+
+    A kernel whose results are all empty has nothing to do and is left out.
+
+    Raises:
+        PassError: where a computing op stands outside of a kernel.
+    """
+    _check_formed(graph)
+    launches = tuple(node for node in graph.nodes if node.is_op("kernel") and _computes(node))
+    residents = _residents(launches)
+    placements = place(graph, launches, residents)
+    return Plan(
+        launches=tuple(_launch(kernel, placements) for kernel in launches),
+        residents=residents,
+        inputs=tuple(Slot(node.name, node.type) for node in graph.inputs),
+        outputs=tuple(Slot(node.name, node.type) for node in graph.outputs),
+        arena_bytes=placements.arena_bytes,
+    )
+
+
+def _check_formed(graph: Graph) -> None:
+    for node in graph.nodes:
+        if not node.is_op("input", "kernel", "item", "assemble", *RESIDENT_OPS):
+            raise PassError(
+                f"planning @{graph.name}",
+                found=f"%{node.name} = {node.op.name} outside of a kernel",
+                expected="kernels only",
+                hint="run form-kernels first",
+            )
+
+
+def _computes(kernel: Node) -> bool:
+    return any(kept.numel > 0 for kept in result_types(kernel))
+
+
+def _residents(launches: tuple[Node, ...]) -> tuple[Node, ...]:
+    read = [operand for kernel in launches for operand in kernel.inputs if operand.is_op(*RESIDENT_OPS)]
+    return tuple(dict.fromkeys(read))
+
+
+def _launch(kernel: Node, placements: Placements) -> Launch:
+    operands = tuple(placements.operands[operand] for operand in kernel.inputs)
+    results = tuple(placements.results[kernel, index] for index in range(len(result_types(kernel))))
+    return Launch(
+        kernel=kernel,
+        operands=tuple(placement.buffer for placement in operands),
+        results=tuple(placement.buffer for placement in results),
+        operand_strides=tuple(placement.strides for placement in operands),
+        result_strides=tuple(placement.strides for placement in results),
+    )
