@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dlrmc.ir.op import Array
+from dlrmc.ir.ops.numeric import quiet
 from dlrmc.ir.types import DType
 
 _ERF = np.frompyfunc(math.erf, 1, 1)
@@ -37,13 +38,15 @@ def library(name: str, dtype: DType) -> str:
 
 def literal(value: float, dtype: DType) -> str:
     """A C literal of the compute type of a float dtype; infinities are written as a division."""
-    suffix = "" if dtype is DType.F64 else "f"
-    number = value if dtype is DType.F64 else float(np.float32(value))
-    if math.isinf(number):
+    is_double = dtype is DType.F64
+    suffix = "" if is_double else "f"
+    with quiet():
+        number = np.float64(value) if is_double else np.float32(value)
+    if np.isinf(number):
         return f"({'-' if number < 0 else ''}1.0{suffix} / 0.0{suffix})"
-    digits = repr(number) if dtype is DType.F64 else str(np.float32(value))
-    digits = digits if any(mark in digits for mark in ".e") else f"{digits}.0"
-    return f"({digits}{suffix})" if number < 0 else f"{digits}{suffix}"
+    digits = str(number)
+    digits = digits if "." in digits or "e" in digits else f"{digits}.0"
+    return f"({digits}{suffix})" if digits.startswith("-") else f"{digits}{suffix}"
 
 
 def erf(x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What embedding bags share: their options, their type rule for one table, and the NumPy sum of one table's bags."""
+"""What embedding bags share: options, the type rule for one table, and the reduction of one table's bags."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def group_options(attributes: Attributes, count: int) -> tuple[BagOptions, ...]:
 
 
 def group_attributes(options: Sequence[BagOptions]) -> dict[str, Attribute]:
-    """The attributes of an `embedding_bag_group` with these options; lists of defaults only are left empty."""
+    """The attributes of an `embedding_bag_group` with these options; a list of defaults is left empty."""
     default = BagOptions()
     modes = tuple(option.mode for option in options)
     ends = tuple(option.include_last_offset for option in options)
@@ -132,8 +132,8 @@ def reduce_bags(
 ) -> Array:
     """The bags [B, D] of one table, reduced left to right as torch does on the CPU.
 
-    Sums are sequential in float32 (float64 for an f64 table), with a fused multiply-add where there are weights, and
-    rounded to the table's dtype once.
+    Sums are sequential in float32 (float64 for an f64 table), with a fused multiply-add where there are
+    weights, and rounded to the table's dtype once.
 
     Raises:
         BoundsError: a malformed offset, or an id of a bag that is no row of the table.

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dlrmc.ir.op import Op
-from dlrmc.ir.ops import elementwise_binary, elementwise_unary
+from dlrmc.ir.ops import elementwise_activation, elementwise_binary, elementwise_cast, elementwise_unary
 
-OPS: tuple[Op, ...] = (*elementwise_unary.OPS, *elementwise_binary.OPS)
+OPS: tuple[Op, ...] = (
+    *elementwise_activation.OPS,
+    *elementwise_unary.OPS,
+    *elementwise_cast.OPS,
+    *elementwise_binary.OPS,
+)

@@ -1,7 +1,7 @@
 """What the elementwise cards share: type rule, compute type and rounding.
 
-f16 and bf16 are computed in float32 and rounded once, by the reference here and by the kernel's emitter, which
-rounds the value of the CUDA expression to the result's dtype.
+f16 and bf16 are computed in float32 and rounded once: by the reference here, and by a kernel's emitter,
+which rounds the value of the CUDA expression to the result's dtype.
 """
 
 from __future__ import annotations
@@ -72,6 +72,17 @@ class Unary(Pointwise):
     """An elementwise op of one operand."""
 
     operands = (OperandSpec("x"),)
+
+
+class Formula(Unary):
+    """A function that the card writes out itself."""
+
+    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
+        return self.expression(atom(arguments[0]), dtypes[0], attributes)
+
+    @abstractmethod
+    def expression(self, x: str, dtype: DType, attributes: Attributes) -> str:
+        """The CUDA expression; x binds tighter than any operator."""
 
 
 class Binary(Pointwise):

@@ -1,8 +1,9 @@
 """Rows of embedding tables, and their sums, means and maxima over bags of ids.
 
-The references refuse ids and offsets out of range. Kernels are memory-safe: the first fault is recorded and read by the
-caller, an id out of range reads nothing (a row of zeros for `embedding`; in a bag it is skipped as a padding id
-is), and an offset is clamped to 0 and the number of ids, a bag that ends before it begins being empty.
+The references refuse ids and offsets out of range. Kernels are memory-safe: the first fault is recorded for
+the caller, an id out of range reads nothing (a row of zeros for `embedding`; in a bag it is skipped as a
+padding id is), and an offset is clamped to 0 and the number of ids, a bag that ends before it begins being
+empty.
 """
 
 from __future__ import annotations
@@ -54,15 +55,19 @@ class Embedding(Op):
 
 
 class EmbeddingBag(Op):
-    """The sum, mean or max of the rows of table[R, D] in each of B bags of ids, giving [B, D] (aten.embedding_bag).
+    """The sum, mean or max of rows of table[R, D] in each of B bags of ids, giving [B, D].
 
-    With offsets[B], or [B + 1] with include_last_offset, ids is 1-D and bag b is ids[offsets[b]:offsets[b + 1]], the
-    last one open-ended; without, ids is [B, L] and each row is a bag. weights, of the shape of ids, scale the rows
-    of a sum. offsets[0] is 0, offsets do not decrease and none is above the number of ids.
+    This is aten.embedding_bag, as the CPU computes it.
 
-    An empty bag gives zeros in every mode. padding_idx (-1 for none) is skipped and not counted in the mean. max takes
-    the first row and then each that is greater, so that a NaN stays only where it came first. Sums are
-    sequential in float32, the mean divides by the count, and the result is rounded to the table's dtype.
+    With offsets[B], or [B + 1] with include_last_offset, ids is 1-D and bag b is ids[offsets[b]:offsets[b +
+    1]], the last one open-ended; without offsets, ids is [B, L] and each row is a bag. weights, of the
+    shape of ids, scale the rows of a sum. offsets[0] is 0, offsets do not decrease and none is above the
+    number of ids.
+
+    An empty bag gives zeros in every mode. padding_idx (-1 for none) is skipped and not counted in the
+    mean. max takes the first row and then each that is greater, so that a NaN stays only where it came
+    first. Sums are sequential in float32, the mean divides by the count, and the result is rounded to the
+    table's dtype.
     """
 
     name = "embedding_bag"
@@ -105,8 +110,9 @@ class EmbeddingBag(Op):
 class EmbeddingBagGroup(Op):
     """T embedding bags of equal D, dtype and B, stacked: [B, T, D] (one aten.embedding_bag for each table).
 
-    Tables differ in rows, ids in length, bags in options. offsets and weights hold T items, absent ones included, or
-    none at all. modes, include_last_offset and padding_idx hold T values, or none where all are the default.
+    Tables differ in rows, ids in length, bags in options. offsets and weights hold T items, absent ones
+    included, or none at all. modes, include_last_offset and padding_idx hold T values, or none where all
+    are the default.
     """
 
     name = "embedding_bag_group"

@@ -23,7 +23,7 @@ from dlrmc.ir.types import TensorType
 class Index(Op):
     """x at the places that the index tensors name, one for each leading dimension or absent (aten.index).
 
-    The index tensors (i64 or i32) broadcast together to a shape S and their values are in -size <= value < size.
+    The index tensors (i64 or i32) broadcast together to a shape S; their values are in -size <= value < size.
     S stands in the result where the indexed dimensions stood, or in front where absent ones stand between
     them. Masks are not taken.
     """

@@ -16,9 +16,9 @@ PAIRS = ("strict_lower", "lower", "strict_upper", "upper")
 def pair_indices(pairs: str, features: int) -> tuple[Array, Array]:
     """The pairs of features in the order of the result of `pairwise_dot`, as two i64 arrays [P].
 
-    They are the entries of a triangle of the features x features matrix, row by row: strict_lower is (1,0), (2,0),
-    (2,1), ...; lower is (0,0), (1,0), (1,1), ...; strict_upper is (0,1), (0,2), ..., (1,2), ...; upper has the
-    diagonal too.
+    They are the entries of a triangle of the features x features matrix, row by row: strict_lower is (1,0),
+    (2,0), (2,1), ...; lower is (0,0), (1,0), (1,1), ...; strict_upper is (0,1), (0,2), ..., (1,2), ...; upper
+    has the diagonal too.
 
     Args:
         pairs: one of PAIRS.

@@ -1,4 +1,4 @@
-"""Products of matrices. The reference accumulates in float64 and rounds once; kernels accumulate in float32."""
+"""Products of matrices. References accumulate in float64 and round once; kernels accumulate in float32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCALES = (AttributeSpec("alpha", "float", 1.0), AttributeSpec("beta", "float", 
 
 
 def _scaled_sum(product: Array, bias: Array | None, attributes: Attributes) -> Array:
-    """Alpha * product + beta * bias; a bias with beta 0 is not read, so its NaNs do not count, as in torch."""
+    """The scaled sum; a bias with beta 0 is not read, so that its NaNs do not count, as in torch."""
     scaled = attributes.float("alpha") * product
     beta = attributes.float("beta")
     return scaled if bias is None or beta == 0.0 else scaled + beta * exact(bias)
@@ -24,9 +24,9 @@ def _scaled_sum(product: Array, bias: Array | None, attributes: Attributes) -> A
 class Linear(Op):
     """act(alpha * (x @ w.T) + beta * bias) for x[..., K], w[N, K] and bias[N], giving [..., N] (aten.linear).
 
-    x may come in parts [..., K_p], read as if concatenated on the last axis. The activation is that of the elementwise
-    op of its name and is applied before the result is rounded; `slope` is that of leaky_relu. With beta 0 the
-    bias is not read.
+    x may come in parts [..., K_p], read as if concatenated on the last axis. The activation is the
+    elementwise op of its name (gelu_tanh is gelu with approximate=tanh), applied before the result is
+    rounded; `slope` is that of leaky_relu. With beta 0 the bias is not read.
     """
 
     name = "linear"

@@ -30,9 +30,9 @@ def rounded(array: Array, dtype: DType) -> Array:
 
 
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """A * b + c with one rounding to the dtype of float32 operands; plain arithmetic for float64.
+    """The value of a * b + c, rounded once to float32; plain arithmetic where c is float64.
 
-    The product of two float32 is exact in float64. The sum is rounded to odd there (Boldo and Melquiond, 2008),
+    The product of two float32 is exact in float64. The sum is rounded to odd there (Boldo, Melquiond 2008),
     so that rounding it again to float32 gives the correctly rounded result.
     """
     if c.dtype != np.float32:

@@ -18,7 +18,7 @@ _X = (OperandSpec("x"),)
 
 
 class _Reduction(Op):
-    """Reduces the dimensions `dims` (sorted, counted from the front), kept with size 1 where keepdim holds."""
+    """Reduces the dimensions `dims`, sorted and counted from the front; keepdim keeps them with size 1."""
 
     operands = _X
     attributes = (AttributeSpec("dims", "ints"), AttributeSpec("keepdim", "bool", False))
@@ -158,9 +158,9 @@ class LogSoftmax(_Softmax):
 
 
 class LayerNorm(Op):
-    """(x - mean) / sqrt(variance + eps) * w + b over the last dimension of x[..., N], w[N], b[N] (aten.layer_norm).
+    """(x - mean) / sqrt(variance + eps) * w + b along the last dimension of x[..., N] (aten.layer_norm).
 
-    The variance is that of the population. w and b may be absent.
+    The variance is that of the population. w[N] and b[N] may be absent.
     """
 
     name = "layer_norm"

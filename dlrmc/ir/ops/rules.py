@@ -15,7 +15,7 @@ INDEX_DTYPES = (DType.I64, DType.I32)
 
 
 def listed(values: Sequence[int]) -> str:
-    """`[2,3]`"""
+    """The sizes as a type prints them, such as [2,3]."""
     return f"[{','.join(map(str, values))}]"
 
 
