@@ -1,0 +1,38 @@
+"""One table from an aten operator to the function that imports it; one file a family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from dlrmc.frontend.aten import create, elementwise, embedding, index, linear, noop, normalise, reduce, shape
+from dlrmc.frontend.builder import Builder, Value
+from dlrmc.frontend.call import Call
+
+ImportFunction = Callable[[Builder, Call], Value]
+
+_FAMILIES: tuple[tuple[tuple[tuple[str, ...], ImportFunction], ...], ...] = (
+    noop.IMPORTERS,
+    elementwise.IMPORTERS,
+    linear.IMPORTERS,
+    embedding.IMPORTERS,
+    shape.IMPORTERS,
+    reduce.IMPORTERS,
+    normalise.IMPORTERS,
+    index.IMPORTERS,
+    create.IMPORTERS,
+)
+
+
+def _table() -> Mapping[str, ImportFunction]:
+    table: dict[str, ImportFunction] = {}
+    for family in _FAMILIES:
+        for targets, function in family:
+            for target in targets:
+                if target in table:
+                    raise AssertionError(f"two importers for {target}")
+                table[target] = function
+    return MappingProxyType(table)
+
+
+IMPORTERS: Mapping[str, ImportFunction] = _table()

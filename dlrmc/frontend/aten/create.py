@@ -1,0 +1,55 @@
+"""Tensors made of nothing but their arguments; the device a graph pins on them is not heeded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dlrmc.frontend.builder import Builder
+from dlrmc.frontend.call import Call
+from dlrmc.frontend.refusal import Refused
+from dlrmc.ir.graph import Node
+from dlrmc.ir.types import DType
+
+
+def full(builder: Builder, call: Call) -> Node:
+    """full, full_like, new_full: one value."""
+    return builder.full(call.shape, call["fill_value"], call.dtype)
+
+
+def zeros(builder: Builder, call: Call) -> Node:
+    """zeros, zeros_like, new_zeros."""
+    return builder.full(call.shape, 0, call.dtype)
+
+
+def ones(builder: Builder, call: Call) -> Node:
+    """ones, ones_like, new_ones."""
+    return builder.full(call.shape, 1, call.dtype)
+
+
+def scalar_tensor(builder: Builder, call: Call) -> Node:
+    """A scalar."""
+    return builder.scalar(call["s"], call.dtype)
+
+
+def arange(builder: Builder, call: Call) -> Node:
+    """start, start + step, ...; computed in f64 for floats, as torch does."""
+    start, step = call.get("start", 0), call.get("step", 1)
+    count = call.shape[0]
+    if call.dtype is DType.BOOL:
+        raise Refused("arange of bool")
+    work = np.dtype(np.float64) if call.dtype.is_float else np.dtype(np.int64)
+    values = np.arange(count, dtype=work) * np.array(step, work) + np.array(start, work)
+    return builder.const(values.astype(call.dtype.numpy))
+
+
+def _names(stem: str) -> tuple[str, ...]:
+    return (f"aten.{stem}.default", f"aten.{stem}_like.default", f"aten.new_{stem}.default")
+
+
+IMPORTERS = (
+    (_names("full"), full),
+    (_names("zeros"), zeros),
+    (_names("ones"), ones),
+    (("aten.scalar_tensor.default",), scalar_tensor),
+    (("aten.arange.default", "aten.arange.start", "aten.arange.start_step"), arange),
+)

@@ -1,0 +1,80 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from dlrmc.frontend.builder import Builder
+from dlrmc.frontend.call import Call
+from dlrmc.ir.graph import Node
+
+
+def linear(builder: Builder, call: Call) -> Node:
+    """x @ weight.T + bias, the weight as stored [N, K]."""
+    x, weight = call.tensor("input"), call.tensor("weight")
+    if weight.type.rank == 1:
+        # torch takes a vector as one output row, and gives no dimension for it.
+        wide = builder.op("linear", ((x,), builder.view(weight, (1, *weight.shape), name="view"), None))
+        if call["bias"] is not None:
+            wide = builder.inner("add", wide, call.tensor("bias"))
+        return builder.view(wide, call.shape, name="view")
+    if x.type.rank == 1:
+        rows = builder.view(x, (1, *x.shape), name="view")
+        return builder.view(builder.op("linear", ((rows,), weight, call["bias"])), call.shape, name="view")
+    return builder.op("linear", ((x,), weight, call["bias"]))
+
+
+def addmm(builder: Builder, call: Call) -> Node:
+    """beta * self + alpha * (mat1 @ mat2)."""
+    attributes = {"alpha": float(call["alpha"]), "beta": float(call["beta"])}
+    operands = (call.tensor("self"), call.tensor("mat1"), call.tensor("mat2"))
+    return builder.op("addmm", operands, attributes)
+
+
+def mm(builder: Builder, call: Call) -> Node:
+    """A product of two matrices; one by a transposed weight is a linear without bias, and is named so."""
+    right = call.tensor("mat2")
+    is_linear = right.is_op("permute") and right.inputs[0].is_op("weight")
+    return builder.op("mm", (call.tensor("self"), right), name="linear" if is_linear else None)
+
+
+def bmm(builder: Builder, call: Call) -> Node:
+    """A product of two stacks of matrices."""
+    return builder.op("bmm", (call.tensor("self"), call.tensor("mat2")))
+
+
+def baddbmm(builder: Builder, call: Call) -> Node:
+    """beta * self + alpha * (batch1 @ batch2)."""
+    product = builder.inner("bmm", call.tensor("batch1"), call.tensor("batch2"))
+    if call["alpha"] != 1:
+        product = builder.inner("mul", product, builder.scalar(call["alpha"], call.dtype))
+    if call["beta"] == 0:
+        return product
+    added = call.tensor("self")
+    if call["beta"] != 1:
+        added = builder.inner("mul", added, builder.scalar(call["beta"], call.dtype))
+    return builder.op("add", (added, product))
+
+
+def mv(builder: Builder, call: Call) -> Node:
+    """A matrix times a vector."""
+    vector = call.tensor("vec")
+    column = builder.view(vector, (*vector.shape, 1), name="view")
+    return builder.view(builder.inner("mm", call.tensor("self"), column), call.shape)
+
+
+def dot(builder: Builder, call: Call) -> Node:
+    """The product of two vectors, a scalar."""
+    left, right = call.tensor("self"), call.tensor("tensor")
+    row = builder.view(left, (1, *left.shape), name="view")
+    column = builder.view(right, (*right.shape, 1), name="view")
+    return builder.view(builder.inner("mm", row, column), ())
+
+
+IMPORTERS = (
+    (("aten.linear.default",), linear),
+    (("aten.addmm.default",), addmm),
+    (("aten.mm.default",), mm),
+    (("aten.bmm.default",), bmm),
+    (("aten.baddbmm.default",), baddbmm),
+    (("aten.mv.default",), mv),
+    (("aten.dot.default",), dot),
+)

@@ -1,0 +1,137 @@
+"""Reductions over dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dlrmc.frontend.builder import Builder, Parts
+from dlrmc.frontend.call import Call, normal_dim
+from dlrmc.frontend.dtypes import dtype_of_torch
+from dlrmc.frontend.refusal import Refused
+from dlrmc.ir.graph import Node
+from dlrmc.ir.types import DType
+
+Import = Callable[[Builder, Call], Node]
+
+
+def dims_of(call: Call, rank: int) -> tuple[int, ...]:
+    """The dimensions reduced, sorted; none named means all."""
+    given = call.get("dim", [])
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    if rank == 0:
+        return ()
+    return tuple(sorted({normal_dim(dim, rank) for dim in listed})) or tuple(range(rank))
+
+
+def reduction(op: str) -> Import:
+    """sum, mean, amax, amin, prod, in the result's dtype (sums of bool and integers are int64)."""
+
+    def import_reduction(builder: Builder, call: Call) -> Node:
+        x = builder.cast(call.tensor("self"), call.dtype)
+        attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call.get("keepdim", False))}
+        return x if x.type.rank == 0 else builder.op(op, (x,), attributes)
+
+    return import_reduction
+
+
+def truth_reduction(op: str) -> Import:
+    """any and all: whether the count of nonzeros is not 0, or is that of all elements."""
+
+    def import_truth(builder: Builder, call: Call) -> Node:
+        x = builder.cast(call.tensor("self"), DType.BOOL)
+        if x.type.rank == 0:
+            return x
+        flags = x if op == "any" else builder.inner("logical_not", x)
+        dims = dims_of(call, x.type.rank)
+        count = builder.inner(
+            "sum", builder.cast(flags, DType.I64), dims=dims, keepdim=bool(call.get("keepdim", False))
+        )
+        return builder.op("ne" if op == "any" else "eq", (count, builder.scalar(0, DType.I64)))
+
+    return import_truth
+
+
+def extreme_of_dim(op: str) -> Callable[[Builder, Call], Parts]:
+    """max.dim and min.dim: the values; positions have no op yet."""
+
+    def import_extreme(builder: Builder, call: Call) -> Parts:
+        x = call.tensor("self")
+
+        def item(index: int) -> Node:
+            if index != 0:
+                raise Refused("the positions that max and min give are not supported, only the values")
+            attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call["keepdim"])}
+            return x if x.type.rank == 0 else builder.op(op, (x,), attributes)
+
+        return Parts(item, 2)
+
+    return import_extreme
+
+
+def softmax(op: str) -> Import:
+    """softmax and log_softmax over one dimension, in the result's dtype."""
+
+    def import_softmax(builder: Builder, call: Call) -> Node:
+        x = call.tensor("self")
+        wide = builder.cast(x, call.dtype)
+        if x.type.rank == 0:
+            row = builder.view(wide, (1,), name="view")
+            return builder.view(builder.op(op, (row,), {"dim": 0}), (), name="view")
+        return builder.op(op, (wide,), {"dim": normal_dim(call["dim"], x.type.rank)})
+
+    return import_softmax
+
+
+def variance(builder: Builder, call: Call) -> Node:
+    """var.correction: the mean of squared distances from the mean, times n / (n - correction)."""
+    x = builder.cast(call.tensor("self"), call.dtype)
+    dims = dims_of(call, x.type.rank)
+    keepdim = bool(call["keepdim"])
+    count = 1
+    for dim in dims:
+        count *= x.shape[dim]
+    left = count - call.get("correction", 1)
+    if left <= 0:
+        raise Refused(f"variance of {count} elements with correction {call.get('correction', 1)}")
+    distance = builder.inner("sub", x, builder.inner("mean", x, dims=dims, keepdim=True))
+    total = builder.inner("sum", builder.inner("mul", distance, distance), dims=dims, keepdim=keepdim)
+    return builder.op("div", (total, builder.scalar(float(left), call.dtype)))
+
+
+def vector_norm(builder: Builder, call: Call) -> Node:
+    """linalg_vector_norm of order 1, 2 or infinity; 16-bit types are summed and rooted in f32."""
+    order = float(call.get("ord", call.get("p", 2)))
+    if order not in (1.0, 2.0, float("inf"), float("-inf")):
+        raise Refused(f"vector norm of order {order}")
+    given = call.get("dtype")
+    compute = call.dtype if given is None else dtype_of_torch(given)
+    if compute in (DType.F16, DType.BF16):
+        compute = DType.F32
+    x = builder.cast(call.tensor("self"), compute)
+    if x.type.rank == 0:
+        return builder.cast(builder.inner("abs", x), call.dtype)
+    attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call.get("keepdim", False))}
+    if order == 2.0:
+        total = builder.inner("sum", builder.inner("mul", x, x), **attributes)
+        norm = builder.op("sqrt", (total,))
+    else:
+        reduce = {1.0: "sum", float("inf"): "amax", float("-inf"): "amin"}[order]
+        norm = builder.op(reduce, (builder.inner("abs", x),), attributes)
+    return builder.cast(norm, call.dtype)
+
+
+IMPORTERS = (
+    (("aten.sum.dim_IntList", "aten.sum.default"), reduction("sum")),
+    (("aten.mean.dim", "aten.mean.default"), reduction("mean")),
+    (("aten.amax.default", "aten.max.default"), reduction("amax")),
+    (("aten.amin.default", "aten.min.default"), reduction("amin")),
+    (("aten.prod.dim_int", "aten.prod.default"), reduction("prod")),
+    (("aten.any.default", "aten.any.dim", "aten.any.dims"), truth_reduction("any")),
+    (("aten.all.default", "aten.all.dim", "aten.all.dims"), truth_reduction("all")),
+    (("aten.max.dim",), extreme_of_dim("amax")),
+    (("aten.min.dim",), extreme_of_dim("amin")),
+    (("aten.softmax.int", "aten._softmax.default"), softmax("softmax")),
+    (("aten.log_softmax.int", "aten._log_softmax.default"), softmax("log_softmax")),
+    (("aten.var.correction",), variance),
+    (("aten.linalg_vector_norm.default", "aten.norm.ScalarOpt_dim"), vector_norm),
+)

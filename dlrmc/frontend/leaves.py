@@ -1,0 +1,148 @@
+"""Inputs, weights and constants of a program as leaves of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, InputSpec
+
+from dlrmc.errors import FrontendError
+from dlrmc.frontend.builder import MAX_CONST_ELEMENTS
+from dlrmc.frontend.dtypes import array_of_tensor, dtype_of_torch
+from dlrmc.frontend.program import ConstantInput, TensorInput, UserInput
+from dlrmc.frontend.refusal import Refused
+from dlrmc.frontend.signature import is_constant
+from dlrmc.frontend.symbols import Sizes
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.types import DType, TensorType
+
+# Index tables (pairs of an interaction, positions) up to this size are read into the graph, where rules see their
+# values; what is larger, and every float parameter or buffer, is a weight.
+MAX_BAKED_ELEMENTS = 1 << 16
+_TENSOR_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+@dataclass
+class Leaves:
+    """The leaves made so far.
+
+    Attributes:
+        values: what each placeholder stands for.
+        weights: the tensor of each weight, by target.
+        baked: targets whose values were read into the graph.
+        inputs: one entry for each flattened user input.
+        holders: the first weight node of each tensor, so that tied parameters are one weight.
+    """
+
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    baked: list[str] = field(default_factory=list)
+    inputs: list[UserInput] = field(default_factory=list)
+    holders: list[tuple[torch.Tensor, Node]] = field(default_factory=list)
+
+
+def add_leaves(graph: Graph, program: ExportedProgram, paths: Sequence[str], sizes: Sizes) -> Leaves:
+    """Add inputs in the order of the signature, then the weights and constants that something reads.
+
+    Raises:
+        FrontendError: an input or weight of a dtype the IR lacks, or an input that is an object.
+    """
+    leaves = Leaves()
+    pairs = list(zip(_placeholders(program), program.graph_signature.input_specs, strict=True))
+    _add_inputs(graph, leaves, [pair for pair in pairs if pair[1].kind is InputKind.USER_INPUT], paths, sizes)
+    for node, spec in pairs:
+        if spec.kind is InputKind.USER_INPUT:
+            continue
+        if spec.kind not in _TENSOR_KINDS:
+            raise FrontendError(
+                f"{spec.arg.name}", found=spec.kind.name, expected="tensors and Python values"
+            )
+        if node.users:
+            leaves.values[node] = _add_tensor(graph, leaves, program, spec)
+    return leaves
+
+
+def _placeholders(program: ExportedProgram) -> list[fx.Node]:
+    return [node for node in program.graph.nodes if node.op == "placeholder"]
+
+
+def _add_inputs(
+    graph: Graph,
+    leaves: Leaves,
+    pairs: Sequence[tuple[fx.Node, InputSpec]],
+    paths: Sequence[str],
+    sizes: Sizes,
+) -> None:
+    for (node, spec), path in zip(pairs, paths, strict=True):
+        if is_constant(spec):
+            leaves.values[node] = spec.arg.value  # pyright: ignore[reportAttributeAccessIssue]
+            leaves.inputs.append(ConstantInput(path, leaves.values[node]))
+            continue
+        val = node.meta.get("val")
+        if not isinstance(val, torch.Tensor):
+            hint = "pass a tensor, or a plain number that the export specialises"
+            raise FrontendError(
+                f"input {path}", found=f"{type(val).__name__}", expected="a tensor", hint=hint
+            )
+        type_ = TensorType(_dtype(f"input {path}", val.dtype), sizes.shape(val.shape))
+        leaves.values[node] = graph.input(node.name, type_)
+        leaves.inputs.append(TensorInput(path, len(graph.inputs) - 1))
+
+
+def _add_tensor(graph: Graph, leaves: Leaves, program: ExportedProgram, spec: InputSpec) -> Node:
+    target = str(spec.target)
+    tensor = _find_tensor(program, target)
+    dtype = _dtype(f"{spec.kind.name.lower()} {target}", tensor.dtype)
+    if _is_baked(spec, tensor, dtype):
+        leaves.baked.append(target)
+        return graph.const(target, array_of_tensor(tensor), TensorType(dtype, tuple(tensor.shape)))
+    for held, node in leaves.holders:
+        if _is_same(held, tensor):
+            return node
+    node = graph.weight(target, TensorType(dtype, tuple(tensor.shape)), target)
+    leaves.weights[target] = tensor
+    leaves.holders.append((tensor, node))
+    return node
+
+
+def _find_tensor(program: ExportedProgram, target: str) -> torch.Tensor:
+    for holder in (program.state_dict, program.constants):
+        found = holder.get(target)
+        if isinstance(found, torch.Tensor):
+            return found
+    raise FrontendError(
+        target, found="no tensor of that name in the program", expected="a parameter or buffer"
+    )
+
+
+def _is_baked(spec: InputSpec, tensor: torch.Tensor, dtype: DType) -> bool:
+    if spec.kind is InputKind.PARAMETER:
+        return False
+    if dtype in (DType.I64, DType.I32, DType.BOOL):
+        return tensor.numel() <= MAX_BAKED_ELEMENTS
+    return spec.kind is InputKind.CONSTANT_TENSOR and tensor.numel() <= MAX_CONST_ELEMENTS
+
+
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a is b or (
+        a.device == b.device
+        and a.dtype == b.dtype
+        and a.shape == b.shape
+        and a.stride() == b.stride()
+        and a.numel() > 0
+        and a.data_ptr() == b.data_ptr()
+    )
+
+
+def _dtype(place: str, dtype: torch.dtype) -> DType:
+    try:
+        return dtype_of_torch(dtype)
+    except Refused as refusal:
+        raise FrontendError(
+            place, found=refusal.reason, expected="a dtype of the IR", hint="cast it"
+        ) from None

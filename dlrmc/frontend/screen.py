@@ -1,0 +1,65 @@
+"""What must be refused before canon hides it: ops that write, and training mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
+
+from dlrmc.errors import UnsupportedOp
+from dlrmc.frontend.aten.embedding import MAX_NORM_REASON
+from dlrmc.frontend.aten.noop import DROPOUT_REASON
+from dlrmc.frontend.aten.normalise import TRAINING_REASON
+from dlrmc.frontend.call import schema_arguments
+from dlrmc.frontend.source import source_of
+
+Arguments = Mapping[str, Any]
+
+_SCREEN: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
+    {
+        "aten.embedding_renorm_.default": lambda _a: MAX_NORM_REASON,
+        "aten.embedding_renorm.default": lambda _a: MAX_NORM_REASON,
+        "aten.batch_norm.default": lambda a: TRAINING_REASON if a["training"] else "",
+        "aten._native_batch_norm_legit_functional.default": lambda _a: TRAINING_REASON,
+        "aten.dropout.default": lambda a: DROPOUT_REASON if a["train"] and a["p"] else "",
+        "aten.native_dropout.default": lambda a: DROPOUT_REASON if a["train"] and a["p"] else "",
+        "aten.feature_dropout.default": lambda a: DROPOUT_REASON if a["train"] and a["p"] else "",
+    }
+)
+
+
+def screen(program: ExportedProgram) -> list[UnsupportedOp]:
+    """The ops of a program, as the user exported it, that can never be taken, with the user's source lines."""
+    refused: list[UnsupportedOp] = []
+    for node in program.graph.nodes:
+        check = _SCREEN.get(str(node.target)) if node.op == "call_function" else None
+        reason = check(schema_arguments(node, node.args, node.kwargs)) if check else ""
+        if reason:
+            refused.append(UnsupportedOp(str(node.target), node.name, source_of(node), reason))
+    return refused
+
+
+def mutations(program: ExportedProgram, nodes: Mapping[str, fx.Node]) -> list[UnsupportedOp]:
+    """The values of a canon program that are written back to a parameter, a buffer or an input."""
+    written: list[UnsupportedOp] = []
+    for spec in program.graph_signature.output_specs:
+        if spec.kind is OutputKind.USER_OUTPUT:
+            continue
+        node = nodes.get(spec.arg.name)
+        source = source_of(node) if node is not None else ""
+        what = spec.kind.name.lower().replace("_", " ")
+        reason = f"{what} of {spec.target!r}: a compiled program computes, and changes nothing"
+        written.append(
+            UnsupportedOp(str(node.target) if node is not None else what, spec.arg.name, source, reason)
+        )
+    return written
+
+
+def without_repeats(items: Sequence[UnsupportedOp], screened: Sequence[UnsupportedOp]) -> list[UnsupportedOp]:
+    """`screened`, then those of `items` from other source lines: canon spells a refused op in other words."""
+    lines = {item.source for item in screened}
+    return [*screened, *(item for item in items if item.source not in lines)]
