@@ -1,0 +1,105 @@
+"""Emitted CUDA source to a shared library that runs on the CPU."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from dlrmc.emulator.artifacts import cached_file, digest_of
+from dlrmc.emulator.compiler import Compiler, find_compiler
+from dlrmc.emulator.faults import SOURCE_NAME
+from dlrmc.errors import CodegenError
+
+HEADERS = Path(__file__).parent / "cuda"
+_RUNTIME = HEADERS / "runtime" / "runtime.cpp"
+_DYNAMIC_SHARED = re.compile(r"\b(extern\s+)__shared__\b")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def build_library(
+    source: str,
+    kernels: Sequence[tuple[str, int]],
+    *,
+    cache_dir: Path,
+    sanitize: bool = False,
+    compiler: str | None = None,
+) -> Path:
+    """Compile a source, or find it compiled.
+
+    Args:
+        source: CUDA C++ with nothing to include, as a ModuleSource has it.
+        kernels: name and number of (pointer) arguments of each entry point.
+        cache_dir: the library is kept in its folder `emulator`.
+        sanitize: build with AddressSanitizer and UndefinedBehaviorSanitizer; see `dlrmc.emulator.sanitize`.
+        compiler: a name or path, as `find_compiler` takes it.
+
+    Raises:
+        CompileError: the compiler refused the source, or there is none.
+        CodegenError: no kernels, or a name that is no identifier.
+    """
+    found = find_compiler(compiler)
+    directory = cache_dir / "emulator"
+    runtime = _runtime_object(found, sanitize, directory)
+    unit = translation_unit(source, kernels)
+    flags = found.flags(sanitize=sanitize)
+    key = digest_of([unit, _headers_text(), found.version, *flags])
+
+    def build(path: Path) -> None:
+        unit_path = path.with_suffix(".cpp")
+        unit_path.write_text(unit)
+        inputs = [str(unit_path), str(runtime)]
+        found.run([*flags, f"-I{HEADERS}", "-shared", *inputs, "-o", str(path)], source)
+
+    return cached_file(directory, f"kernels-{key}.so", build)
+
+
+def translation_unit(source: str, kernels: Sequence[tuple[str, int]]) -> str:
+    """What the compiler gets: the emulator's header, the source, and the table of its kernels.
+
+    `extern static` is no C++, so `extern __shared__` gets a word of its own; nothing else in the source is changed, and its lines
+    keep their numbers.
+    """
+    _check_kernels(kernels)
+    text = _DYNAMIC_SHARED.sub(r"\1__dynamic_shared__", source)
+    calls = "\n".join(_call(i, name, count) for i, (name, count) in enumerate(kernels))
+    rows = "\n".join(f'    {{"{name}", call_{i}}},' for i, (name, _) in enumerate(kernels))
+    return (
+        f'#include "emulator.h"\n#line 1 "{SOURCE_NAME}"\n{text}\n#line 1 "kernel_table.cpp"\n'
+        f"namespace dlrmc_emulator {{\n{calls}\nextern const KernelEntry kernel_table[] = {{\n{rows}\n}};\n}}\n"
+    )
+
+
+def _call(index: int, name: str, count: int) -> str:
+    arguments = ", ".join(f"AnyPointer{{a[{i}]}}" for i in range(count))
+    return f"static void call_{index}([[maybe_unused]] void* const* a) {{ ::{name}({arguments}); }}"
+
+
+def _check_kernels(kernels: Sequence[tuple[str, int]]) -> None:
+    if not kernels:
+        raise CodegenError("the emulator", found="a module without kernels", expected="at least one")
+    for name, count in kernels:
+        if not _IDENTIFIER.fullmatch(name) or count < 0:
+            raise CodegenError(
+                "the emulator",
+                found=f"kernel {name!r} with {count} arguments",
+                expected="an identifier and the number of its pointer arguments",
+            )
+
+
+def _runtime_object(compiler: Compiler, sanitize: bool, directory: Path) -> Path:
+    flags = compiler.flags(sanitize=sanitize)
+    key = digest_of([_headers_text(), compiler.version, *flags])
+
+    def build(path: Path) -> None:
+        compiler.run([*flags, "-c", str(_RUNTIME), "-o", str(path)])
+
+    return cached_file(directory, f"runtime-{key}.o", build)
+
+
+@functools.cache
+def _headers_text() -> str:
+    """All of the emulator's own C++, with the files' names."""
+    paths = sorted(path for path in HEADERS.rglob("*") if path.suffix in (".h", ".cpp"))
+    return "\n".join(f"// {path.relative_to(HEADERS).as_posix()}\n{path.read_text()}" for path in paths)
