@@ -1,0 +1,118 @@
+"""One translation unit for all kernels of a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from dlrmc.codegen.includes import include_text
+from dlrmc.codegen.kernels import find_kernel_impl
+from dlrmc.codegen.source import KernelContext, KernelSource, ModuleSource
+from dlrmc.ir.graph import LEAVES, Graph, Node
+from dlrmc.ir.printer import print_graph
+from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.schedule.limits import DeviceLimits
+from dlrmc.schedule.plan import BufferRef, Launch, Plan
+
+PREFIX = "dlrmc"
+# A name holds the ops of the body, in order, up to this many characters.
+LONGEST_STEM = 48
+
+
+def emit_module(plan: Plan, limits: DeviceLimits, graph: Graph | None = None) -> ModuleSource:
+    """The CUDA source of all launches of a plan.
+
+    Args:
+        plan: the launches. None of them has only empty results: build_plan leaves those out.
+        limits: the device's limits.
+        graph: the program, to be printed at the head of the text.
+
+    Returns:
+        The source; its kernels stand in the order of the plan's launches, one for each.
+
+    Raises:
+        CodegenError: where an implementation is unknown or refuses a body.
+    """
+    kernels: list[KernelSource] = []
+    first_site = 0
+    for launch, name in zip(plan.launches, kernel_names(plan.launches), strict=True):
+        kernel = emit_kernel(launch, name, first_site, limits)
+        first_site += len(kernel.sites)
+        kernels.append(kernel)
+    return ModuleSource(module_text(kernels, _banner(plan, kernels, graph)), tuple(kernels))
+
+
+def emit_kernel(launch: Launch, name: str, first_site: int, limits: DeviceLimits) -> KernelSource:
+    """The CUDA source of one launch, under a name that is unique in its module."""
+    context = KernelContext(
+        name=name,
+        operand_strides=launch.operand_strides,
+        result_strides=launch.result_strides,
+        indirect_operands=tuple(is_indirect(buffer) for buffer in launch.operands),
+        indirect_results=tuple(is_indirect(buffer) for buffer in launch.results),
+        operand_names=tuple(operand.name for operand in launch.kernel.inputs),
+        first_site=first_site,
+        limits=limits,
+    )
+    return find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
+
+
+def is_indirect(buffer: BufferRef) -> bool:
+    """Whether the buffer may change from call to call, so that kernels find it through a slot."""
+    return buffer.kind in ("input", "output")
+
+
+def module_text(kernels: Sequence[KernelSource], banner: str) -> str:
+    """The banner, the device code that the kernels include, each file once, and the kernels."""
+    includes = include_text(name for kernel in kernels for name in kernel.includes)
+    parts = (banner, includes, *(kernel.text for kernel in kernels))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:
+    """A unique name for each launch, made of what its kernel computes: `dlrmc_linear_relu_1`."""
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    for launch in launches:
+        stem = f"{PREFIX}_{'_'.join(_shortened(_computed(launch.kernel.body)))}"
+        counts[stem] = counts.get(stem, 0) + 1
+        names.append(f"{stem}_{counts[stem]}")
+    return tuple(names)
+
+
+def _computed(body: Graph) -> list[str]:
+    """The ops of a body in order, activations of an epilogue too; `copy` where there are only views."""
+    words: list[str] = []
+    for node in body.nodes:
+        if not node.is_op(*LEAVES, *VIEW_OPS):
+            words.extend(_words(node))
+    return words or ["copy"]
+
+
+def _words(node: Node) -> Iterator[str]:
+    yield re.sub(r"_(group)$", "s", node.op.name)
+    if "act" in node.attributes and node.attributes.str("act") != "none":
+        yield node.attributes.str("act")
+
+
+def _shortened(words: list[str]) -> list[str]:
+    """The words that fit into the length of a name."""
+    kept: list[str] = []
+    for word in words:
+        if kept and len("_".join((*kept, word))) > LONGEST_STEM:
+            break
+        kept.append(word)
+    return kept
+
+
+def _banner(plan: Plan, kernels: Sequence[KernelSource], graph: Graph | None) -> str:
+    """What the text is, what it takes and gives, and its kernels in order of launch."""
+    lines = [f"Emitted by {PREFIX}: {len(kernels)} kernel{'' if len(kernels) == 1 else 's'} for one request."]
+    lines.extend(f"input {slot.name} : {slot.type}" for slot in plan.inputs)
+    lines.extend(f"output {slot.name} : {slot.type}" for slot in plan.outputs)
+    lines.extend(
+        f"{kernel.name}<<<{kernel.grid}, {kernel.block}, {kernel.shared_bytes}>>>" for kernel in kernels
+    )
+    if graph is not None:
+        lines.extend(["", *print_graph(graph).splitlines()])
+    return "\n".join(f"// {line}".rstrip() for line in lines)

@@ -1,0 +1,33 @@
+"""The places of one kernel that check a user's ids."""
+
+from __future__ import annotations
+
+from dlrmc.codegen.source import FaultSite, KernelContext
+from dlrmc.codegen.view_indices import is_view
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import one
+
+
+class FaultSites:
+    """Numbers the sites from the context's first one; the same ids checked twice are one site."""
+
+    def __init__(self, body: Graph, context: KernelContext) -> None:
+        self._kernel = context.name
+        self._first = context.first_site
+        self._operands = dict(zip(body.inputs, context.operand_names, strict=True))
+        self._sites: list[FaultSite] = []
+
+    def number(self, ids: Node, kind: str) -> int:
+        """The number of the site that checks the values of `ids`; kind is "id", "offset" or "index"."""
+        root = ids
+        while is_view(root):
+            root = one(root.operands[0])
+        site = FaultSite(self._kernel, self._operands.get(root, root.name), kind)
+        if site not in self._sites:
+            self._sites.append(site)
+        return self._first + self._sites.index(site)
+
+    @property
+    def sites(self) -> tuple[FaultSite, ...]:
+        """All sites in order."""
+        return tuple(self._sites)

@@ -1,0 +1,83 @@
+"""The head of an emitted kernel: its parameters, and the reads of the slots that hold indirect pointers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlrmc.codegen.scalar_types import STORAGE_TYPES
+from dlrmc.codegen.source import KernelContext, Param
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.printer import print_node
+
+FAULTS = Param("faults")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A kernel's parameters as C declarations.
+
+    Args:
+        params: operands in order, then results, then `faults` where the kernel checks indices.
+        operand_names: the C name of the pointer to each operand's data.
+        result_names: likewise of each result.
+        declarations: the C declaration of each parameter.
+        slot_reads: statements that load the indirect pointers, to stand first in the body.
+    """
+
+    params: tuple[Param, ...]
+    operand_names: tuple[str, ...]
+    result_names: tuple[str, ...]
+    declarations: tuple[str, ...]
+    slot_reads: tuple[str, ...]
+
+    def head(self, name: str, block: int) -> str:
+        """The kernel's first line, up to the opening brace."""
+        arguments = ", ".join(self.declarations)
+        return f'extern "C" __global__ void __launch_bounds__({block}) {name}({arguments}) {{'
+
+
+def build_signature(body: Graph, context: KernelContext, *, has_faults: bool) -> Signature:
+    """The signature of a kernel with that body.
+
+    Operands are named `%x` -> `x_in`, results `%y` -> `y_out`, so that neither meets a C keyword or a local.
+    """
+    names = [f"{node.name}_in" for node in body.inputs]
+    results = _distinct([f"{node.name}_out" for node in body.outputs])
+    params: list[Param] = []
+    declarations: list[str] = []
+    reads: list[str] = []
+    groups = (
+        (body.inputs, names, context.indirect_operands, "const "),
+        (body.outputs, results, context.indirect_results, ""),
+    )
+    for nodes, pointers, indirect, qualifier in groups:
+        for node, pointer, is_slot in zip(nodes, pointers, indirect, strict=True):
+            declaration, read = _parameter(node, pointer, qualifier, is_slot)
+            params.append(Param(pointer, is_slot))
+            declarations.append(declaration)
+            reads.extend(read)
+    if has_faults:
+        params.append(FAULTS)
+        declarations.append("Faults* __restrict__ faults")
+    return Signature(tuple(params), tuple(names), tuple(results), tuple(declarations), tuple(reads))
+
+
+def ir_comment(kernel: Node) -> str:
+    """The IR that a kernel implements, as a C comment."""
+    return "\n".join(f"// {line}" for line in print_node(kernel).splitlines())
+
+
+def _parameter(node: Node, pointer: str, qualifier: str, is_slot: bool) -> tuple[str, list[str]]:
+    element = f"{qualifier}{STORAGE_TYPES[node.type.dtype]}"
+    if not is_slot:
+        return f"{element}* __restrict__ {pointer}", []
+    read = f"{element}* const __restrict__ {pointer} = *{pointer}_slot;"
+    return f"{element}* const* __restrict__ {pointer}_slot", [read]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, numbered where one stands more than once."""
+    return [
+        f"{name}_{names[:place].count(name) + 1}" if names[:place].count(name) else name
+        for place, name in enumerate(names)
+    ]
