@@ -11,9 +11,10 @@ from __future__ import annotations
 import importlib.metadata
 import re
 from dataclasses import dataclass
-from types import ModuleType
+from typing import Any
 
 from dlrmc.errors import CompileError
+from dlrmc.runtime import cupy_modules
 from dlrmc.runtime.cubin import KernelResources, read_resources
 
 # Each is written out although some are NVRTC's defaults: the numbers must not depend on a default.
@@ -155,9 +156,9 @@ def _excerpt(source: str, log: str) -> list[str]:
     return [f"{'>' if n == at else ' '} {n:5d}  {lines[n - 1]}" for n in range(first, last + 1)]
 
 
-def _binding() -> ModuleType:
+def _binding() -> Any:
     try:
-        from cupy.cuda import nvrtc
+        return cupy_modules.cuda().nvrtc
     except ImportError as error:
         raise CompileError(
             "NVRTC",
@@ -165,7 +166,6 @@ def _binding() -> ModuleType:
             expected="cupy 14 and the NVRTC of the same CUDA major version",
             hint='pip install "dlrmc[cuda13]" (or "dlrmc[cuda12]" where the driver is older than 580)',
         ) from error
-    return nvrtc
 
 
 def _nvrtc_requirement() -> str:

@@ -1,0 +1,114 @@
+"""Which pointer each kernel argument gets: one rule for the GPU and the emulator.
+
+A direct argument is the address of a resident or of a place in the arena. An indirect one is the address of
+a cell of the pointer table, which holds the address of an input or output of the present call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlrmc.codegen.source import KernelSource, ModuleSource
+from dlrmc.errors import CodegenError
+from dlrmc.schedule.plan import BufferRef, Launch, Plan
+
+POINTER_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Bases:
+    """Start addresses of what stays in place between calls; `faults` is 0 where no kernel checks anything."""
+
+    residents: tuple[int, ...]
+    arena: int
+    table: int
+    faults: int
+
+
+@dataclass(frozen=True)
+class BoundLaunch:
+    """One kernel with the pointers of all its arguments."""
+
+    kernel: KernelSource
+    pointers: tuple[int, ...]
+
+
+class AddressMap:
+    """The cells of the pointer table and the arguments of every launch.
+
+    Args:
+        plan: what runs on which buffers.
+        module: one emitted kernel for each launch, in the same order.
+
+    Raises:
+        CodegenError: the two do not fit each other.
+    """
+
+    def __init__(self, plan: Plan, module: ModuleSource) -> None:
+        if len(plan.launches) != len(module.kernels):
+            raise CodegenError(
+                "emitted module",
+                found=f"{len(module.kernels)} kernels",
+                expected=f"one for each of the {len(plan.launches)} launches of the plan",
+            )
+        self._launches = tuple(zip(plan.launches, module.kernels, strict=True))
+        self._arguments = tuple(_arguments(launch, kernel) for launch, kernel in self._launches)
+        self.cells = self._collect_cells()
+        self._cell_numbers = {ref: number for number, ref in enumerate(self.cells)}
+
+    @property
+    def checks_bounds(self) -> bool:
+        """Whether any kernel records faults."""
+        return any(kernel.sites for _, kernel in self._launches)
+
+    def last_check(self) -> int:
+        """Number of the last launch that records faults; -1 where none does."""
+        return max((n for n, (_, kernel) in enumerate(self._launches) if kernel.sites), default=-1)
+
+    def cell_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> tuple[int, ...]:
+        """The content of the table for a call whose inputs and outputs have these addresses."""
+        bases = {"input": inputs, "output": outputs}
+        return tuple(bases[ref.kind][ref.index] + ref.offset_bytes for ref in self.cells)
+
+    def bind(self, bases: Bases) -> tuple[BoundLaunch, ...]:
+        """All launches in order with their pointers."""
+        return tuple(
+            BoundLaunch(kernel, tuple(self._pointer(ref, bases) for ref in arguments))
+            for (_, kernel), arguments in zip(self._launches, self._arguments, strict=True)
+        )
+
+    def _collect_cells(self) -> tuple[BufferRef, ...]:
+        refs = [ref for refs in self._arguments for ref in refs if ref and ref.kind in ("input", "output")]
+        return tuple(dict.fromkeys(refs))
+
+    def _pointer(self, ref: BufferRef | None, bases: Bases) -> int:
+        if ref is None:
+            return bases.faults
+        if ref.kind == "arena":
+            return bases.arena + ref.offset_bytes
+        if ref.kind == "resident":
+            return bases.residents[ref.index] + ref.offset_bytes
+        return bases.table + POINTER_BYTES * self._cell_numbers[ref]
+
+
+def _arguments(launch: Launch, kernel: KernelSource) -> tuple[BufferRef | None, ...]:
+    """The buffers of a kernel's parameters; None is the fault record, which comes last."""
+    refs: list[BufferRef | None] = [*launch.operands, *launch.results]
+    if kernel.sites:
+        refs.append(None)
+    if len(refs) != len(kernel.params):
+        raise CodegenError(
+            f"kernel {kernel.name}",
+            found=f"{len(kernel.params)} parameters: {', '.join(p.name for p in kernel.params)}",
+            expected=f"{len(refs)}: operands, results, and the faults where it checks any",
+        )
+    for ref, parameter in zip(refs, kernel.params, strict=True):
+        reached_by_cell = ref is not None and ref.kind in ("input", "output")
+        if parameter.indirect != reached_by_cell:
+            raise CodegenError(
+                f"kernel {kernel.name}, parameter {parameter.name}",
+                found=f"indirect={parameter.indirect} for {ref.kind if ref else 'faults'}",
+                expected="inputs and outputs of the call indirect, everything else direct",
+            )
+    return tuple(refs)

@@ -1,0 +1,197 @@
+"""A call's arguments to the program's input tensors, and its output tensors to the user's structure.
+
+The structure is torch's pytree of `(args, kwargs)` as exported: `torch.utils._pytree`, which `torch.export`
+uses itself. Keywords and dictionary entries may come in any order; a positional argument may be passed by
+its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from dlrmc.errors import InputError
+from dlrmc.frontend.program import ConstantInput, ConstantOutput, ImportedProgram, TensorInput, ValueOutput
+from dlrmc.ir.types import TensorType
+from dlrmc.runtime.tensors import TORCH_DTYPES, describe
+
+_ROOT = re.compile(r"[^.\[]+")
+
+
+class Binder:
+    """Checks the arguments of a call and puts them in the program's order.
+
+    Args:
+        program: as imported.
+        devices: the kinds of device an input may be on, the model's first: `("cuda:0", "cpu")`.
+    """
+
+    def __init__(self, program: ImportedProgram, devices: Sequence[str]) -> None:
+        self._in_spec = program.in_spec
+        self._out_spec = program.out_spec
+        self._inputs = program.inputs
+        self._outputs = program.outputs
+        self._types = tuple(node.type for node in program.graph.inputs)
+        self._devices = tuple(devices)
+        self._positional, self._keywords = self._argument_names()
+
+    @property
+    def signature(self) -> str:
+        """The arguments as a user writes them: `dense, offsets, indices`."""
+        keywords = [f"{name}=..." for name in self._keywords]
+        return ", ".join([*self._positional, *keywords])
+
+    def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], list[torch.Tensor]]:
+        """All leaves of the call, and its tensors in the order of `graph.inputs`.
+
+        Raises:
+            InputError: another structure, type, dtype, shape, device or constant than was exported; the
+            message
+                names the input by the user's own path.
+        """
+        leaves = self._leaves(args, kwargs)
+        tensors: list[torch.Tensor | None] = [None] * len(self._types)
+        for declared, leaf in zip(self._inputs, leaves, strict=True):
+            if isinstance(declared, TensorInput):
+                self._check_tensor(declared.path, leaf, self._types[declared.index])
+                tensors[declared.index] = leaf
+            else:
+                _check_constant(declared, leaf)
+        return leaves, [tensor for tensor in tensors if tensor is not None]
+
+    def unflatten(self, leaves: Sequence[Any], values: Sequence[torch.Tensor]) -> Any:
+        """The results in the structure of the exported program.
+
+        Args:
+            leaves: of `flatten`; a result may be one of the arguments themselves.
+            values: the tensors of `graph.outputs`.
+        """
+        results: list[Any] = []
+        for output in self._outputs:
+            match output:
+                case ValueOutput(index=index):
+                    results.append(values[index])
+                case ConstantOutput(value=value):
+                    results.append(value)
+                case _:
+                    results.append(leaves[output.index])
+        return pytree.tree_unflatten(results, self._out_spec)
+
+    # -- structure -------------------------------------------------------------------------------------------
+
+    def _argument_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the positional and of the keyword arguments, read from the paths of their leaves."""
+        numbers = list(range(len(self._inputs)))
+        args, kwargs = pytree.tree_unflatten(numbers, self._in_spec)
+        names: list[str] = []
+        for position, argument in enumerate(args):
+            leaves = pytree.tree_leaves(argument)
+            root = _ROOT.match(self._inputs[leaves[0]].path) if leaves else None
+            known = root is not None and root.group() != "args"  # the exporter's word for a nameless argument
+            names.append(root.group() if root and known else f"argument {position}")
+        return tuple(names), tuple(kwargs)
+
+    def _leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        args, kwargs = self._arrange(args, kwargs)
+        try:
+            return self._in_spec.flatten_up_to((tuple(args), dict(kwargs)))
+        except ValueError as error:
+            raise InputError(
+                "arguments",
+                found=self._misfit(args, kwargs) or str(error),
+                expected=f"the structure that was exported: {', '.join(self._paths())}",
+                hint=f"call it as the exported model: compiled({self.signature})",
+            ) from error
+
+    def _arrange(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Positional and keyword arguments as exported, whichever way each was passed."""
+        if len(args) == len(self._positional) and len(kwargs) == len(self._keywords):
+            return args, kwargs
+        order = (*self._positional, *self._keywords)
+        if len(args) > len(order):
+            raise self._misnamed(f"{len(args)} positional arguments", f"at most {len(order)}")
+        given = dict(zip(order, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given:
+                raise self._misnamed(f"argument {name} is passed twice", "each argument once")
+            if name not in order:
+                raise self._misnamed(f"there is no argument {name}", f"one of {', '.join(order)}")
+            given[name] = value
+        missing = [name for name in order if name not in given]
+        if missing:
+            raise self._misnamed(f"no {', '.join(missing)}", f"{len(order)} arguments: {', '.join(order)}")
+        return [given[name] for name in self._positional], {name: given[name] for name in self._keywords}
+
+    def _misnamed(self, found: str, expected: str) -> InputError:
+        hint = f"call it as the exported model: compiled({self.signature})"
+        return InputError("arguments", found=found, expected=expected, hint=hint)
+
+    def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """What the first argument of another structure looks like, or nothing where all look right."""
+        expected_args, expected_kwargs = pytree.tree_unflatten(list(self._paths()), self._in_spec)
+        pairs = list(zip(self._positional, expected_args, args, strict=False))
+        pairs += [(name, expected_kwargs[name], kwargs[name]) for name in self._keywords if name in kwargs]
+        for name, expected, found in pairs:
+            if _outline(expected) != _outline(found):
+                return f"{name} is {_outline(found)}, not {_outline(expected)}"
+        return ""
+
+    def _paths(self) -> tuple[str, ...]:
+        return tuple(declared.path for declared in self._inputs)
+
+    # -- leaves ----------------------------------------------------------------------------------------------
+
+    def _check_tensor(self, path: str, leaf: Any, expected: TensorType) -> None:
+        if not isinstance(leaf, torch.Tensor):
+            hint = "pass a torch.Tensor"
+            raise InputError(path, found=f"a {type(leaf).__name__}", expected=f"tensor {expected}", hint=hint)
+        if leaf.dtype != TORCH_DTYPES[expected.dtype]:
+            hint = f"{path}.to({TORCH_DTYPES[expected.dtype]}), or export again with this dtype"
+            raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
+        if tuple(leaf.shape) != expected.shape:
+            raise InputError(
+                path, found=describe(leaf), expected=str(expected), hint=_shape_hint(leaf, expected)
+            )
+        if leaf.layout is not torch.strided:
+            raise InputError(
+                path, found=f"layout {leaf.layout}", expected="a dense tensor", hint="to_dense()"
+            )
+        if str(leaf.device) not in self._devices:
+            found = f"a tensor on {leaf.device}"
+            hint = f"{path}.to({self._devices[0]!r})"
+            raise InputError(path, found=found, expected=f"one on {' or '.join(self._devices)}", hint=hint)
+
+
+def _shape_hint(leaf: torch.Tensor, expected: TensorType) -> str:
+    if leaf.ndim != len(expected.shape):
+        return f"a tensor of {len(expected.shape)} dimensions"
+    dims = [i for i, (a, b) in enumerate(zip(leaf.shape, expected.shape, strict=True)) if a != b]
+    dims_text = ", ".join(f"dimension {i} at {expected.shape[i]}" for i in dims)
+    return f"the export fixed {dims_text}; export again with an example of this size"
+
+
+def _check_constant(declared: ConstantInput, leaf: Any) -> None:
+    same_type = type(leaf) is type(declared.value)
+    if same_type and (leaf is declared.value or leaf == declared.value):
+        return
+    raise InputError(
+        declared.path,
+        found=f"{leaf!r:.80}",
+        expected=f"{declared.value!r}, the value that the export fixed",
+        hint="export again with the other value",
+    )
+
+
+def _outline(tree: Any) -> str:
+    """The containers of an argument in few words: `a list of 3`, `a dict with a, b`."""
+    if isinstance(tree, Mapping):
+        return f"a {type(tree).__name__} with {', '.join(sorted(map(str, tree)))}"
+    if isinstance(tree, (list, tuple)):
+        return f"a {type(tree).__name__} of {len(tree)}"
+    return "one value"

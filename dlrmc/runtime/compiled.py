@@ -1,0 +1,121 @@
+"""What `dlrmc.compile` returns: the program, ready to be called like the model."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from dlrmc.ir.graph import Graph
+from dlrmc.runtime.binding import Binder
+from dlrmc.runtime.build import Build
+from dlrmc.runtime.executor import BoundCall
+from dlrmc.runtime.load import fault_log, make_executor
+from dlrmc.runtime.module_cache import shared_cache
+from dlrmc.runtime.report import write_report
+from dlrmc.runtime.targets import Target
+
+
+class Compiled:
+    """A compiled program. Call it like the model; results have the model's own structure.
+
+    Calls may come from several threads and run one at a time. Inputs may differ in address and content from
+    call to call, be non-contiguous, and with the target `cuda` be on the CPU (they are copied). Outputs are
+    fresh tensors on the model's device, without gradients.
+    """
+
+    def __init__(self, build: Build) -> None:
+        self._build = build
+        self._cache = shared_cache(build.options.cache_dir)
+        self._log = fault_log(build)
+        self._executor = make_executor(build, self._cache, self._log)
+        self._binder = Binder(build.program, self._executor.devices)
+        self._calls = 0
+
+    @torch.no_grad()
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The model's results for these arguments.
+
+        Raises:
+            InputError: an argument is not what was exported; nothing has run. BoundsError: an id or offset
+            is out of range: of this call under `bounds="raise"`, of an earlier one under
+                `"deferred"`; then this call has not run, and the next one will.
+        """
+        leaves, tensors = self._binder.flatten(args, kwargs)
+        self._calls += 1
+        return self._binder.unflatten(leaves, self._executor.run(tensors))
+
+    def bind(self, *args: Any, **kwargs: Any) -> Step:
+        """A step with fixed addresses: it reads these very tensors and overwrites its own outputs.
+
+        Raises:
+            InputError: as for a call; also where a tensor is not contiguous or not on the model's device.
+        """
+        leaves, tensors = self._binder.flatten(args, kwargs)
+        call = self._executor.bind(tensors)
+        return Step(call, self._binder.unflatten(leaves, call.outputs))
+
+    def check(self) -> None:
+        """Wait for all calls and raise the first id or offset out of range that they recorded.
+
+        Raises:
+            BoundsError: naming the input, the position, the value, the limit and the call.
+        """
+        self._executor.check()
+
+    def stats(self) -> dict[str, int]:
+        """Counters: calls, faults, compiler calls and cache hits of this process, bytes held."""
+        return {
+            "calls": self._calls,
+            "faults": self._executor.fault_count(),
+            **dataclasses.asdict(self._cache.counters),
+            "memory_bytes": self._executor.memory_bytes,
+            "arena_bytes": self._build.plan.arena_bytes,
+        }
+
+    def report(self, *, ir: bool = False) -> str:
+        """What was compiled and how: target, precision, kernels and their needs, counts, fixed dimensions.
+
+        Args:
+            ir: whether to print the IR before and after the passes, too.
+        """
+        return write_report(self._build, self._cache, self.stats(), ir=ir)
+
+    @property
+    def graph(self) -> Graph:
+        """The IR after all passes."""
+        return self._build.graph
+
+    @property
+    def target(self) -> Target:
+        """Where it runs."""
+        return self._build.target
+
+    @property
+    def cuda_source(self) -> str:
+        """The emitted CUDA."""
+        return self._build.module.text
+
+    def __repr__(self) -> str:
+        kernels = len(self._build.plan.launches)
+        return f"<compiled {self._build.graph.name}: {kernels} kernels, target {self._build.target.name}>"
+
+
+class Step:
+    """A bound call. Each run overwrites `outputs`, so copy what must outlive the next run.
+
+    Args:
+        call: of an executor.
+        outputs: its tensors in the model's own structure.
+    """
+
+    def __init__(self, call: BoundCall, outputs: Any) -> None:
+        self._call = call
+        self.outputs = outputs
+
+    @torch.no_grad()
+    def __call__(self) -> Any:
+        """Compute from what the bound tensors hold now; the result is `outputs`."""
+        self._call.run()
+        return self.outputs

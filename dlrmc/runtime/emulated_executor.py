@@ -1,0 +1,118 @@
+"""Runs the emitted CUDA of a plan on the CPU: the same source, buffers and pointer table, in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from dlrmc.codegen.source import ModuleSource
+from dlrmc.emulator.module import EmulatedModule
+from dlrmc.runtime.addresses import AddressMap, Bases
+from dlrmc.runtime.bound_call import RepeatedCall
+from dlrmc.runtime.faults import FAULTS_DTYPE, Fault, FaultLog
+from dlrmc.runtime.tensors import empty, make_direct
+from dlrmc.runtime.weights import Residents
+from dlrmc.schedule.plan import Plan
+
+# What a GPU allocator guarantees, and more than any vector access of the kernels needs.
+_ARENA_ALIGNMENT_BYTES = 256
+
+
+class EmulatedExecutor:
+    """The emitted kernels of a plan, on this machine's CPU. Calls from several threads run one at a time.
+
+    Args:
+        plan: what runs on which buffers.
+        module: the emitted source.
+        emulated: the same source, built for this machine.
+        residents: weights and constants, on the CPU.
+        log: what to do with ids out of range.
+    """
+
+    def __init__(
+        self, plan: Plan, module: ModuleSource, emulated: EmulatedModule, residents: Residents, log: FaultLog
+    ) -> None:
+        self._plan = plan
+        self._emulated = emulated
+        self._residents = residents  # kept alive: the launches know addresses only
+        self._log = log
+        self._calls = 0
+        self._lock = threading.RLock()
+        self._addresses = AddressMap(plan, module)
+        self._arena = _aligned_bytes(plan.arena_bytes)
+        self._table = np.zeros(max(len(self._addresses.cells), 1), dtype=np.uint64)
+        self._faults = np.zeros(1, dtype=FAULTS_DTYPE)
+        bases = Bases(
+            residents=tuple(tensor.data_ptr() for tensor in residents.tensors),
+            arena=self._arena.ctypes.data,
+            table=self._table.ctypes.data,
+            faults=self._faults.ctypes.data,
+        )
+        self._launches = self._addresses.bind(bases)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The CPU alone."""
+        return ("cpu",)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The arena and what the weights needed beside the user's own."""
+        return self._arena.nbytes + self._residents.bytes
+
+    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Fresh outputs for checked inputs; see `Executor.run`."""
+        outputs = [empty(slot.type) for slot in self._plan.outputs]
+        self.run_into(inputs, outputs)
+        return outputs
+
+    def run_into(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+        """Compute into the caller's contiguous tensors."""
+        placed = [make_direct(tensor.detach()) for tensor in inputs]
+        with self._lock:
+            self._log.raise_pending()
+            self._calls += 1
+            self._table[: len(self._addresses.cells)] = self._addresses.cell_pointers(
+                [tensor.data_ptr() for tensor in placed], [tensor.data_ptr() for tensor in outputs]
+            )
+            self._launch_all()
+            self._note_faults()
+
+    def bind(self, inputs: Sequence[torch.Tensor]) -> RepeatedCall:
+        """A call that reads these very tensors; see `Executor.bind`."""
+        return RepeatedCall(self.run_into, inputs, [empty(slot.type) for slot in self._plan.outputs])
+
+    def check(self) -> None:
+        """Raise what earlier calls recorded; see `Executor.check`."""
+        with self._lock:
+            self._log.raise_pending()
+
+    def fault_count(self) -> int:
+        """Faults in all calls up to now."""
+        return self._log.total
+
+    def _launch_all(self) -> None:
+        for launch in self._launches:
+            kernel = launch.kernel
+            self._emulated.launch(
+                kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, launch.pointers
+            )
+
+    def _note_faults(self) -> None:
+        if self._faults["count"][0] == 0:
+            return
+        self._log.record(Fault.of(self._faults[0], self._calls))
+        self._faults[:] = np.zeros(1, dtype=FAULTS_DTYPE)
+        if self._log.in_call:
+            self._log.raise_pending()
+
+
+def _aligned_bytes(size: int) -> np.ndarray[Any, Any]:
+    """Uninitialised bytes that start where a GPU allocation would."""
+    memory = np.empty(max(size, 1) + _ARENA_ALIGNMENT_BYTES, dtype=np.uint8)
+    start = -memory.ctypes.data % _ARENA_ALIGNMENT_BYTES
+    return memory[start : start + max(size, 1)]

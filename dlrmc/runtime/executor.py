@@ -1,0 +1,64 @@
+"""What a target must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+
+class BoundCall(Protocol):
+    """A call with fixed inputs and outputs."""
+
+    @property
+    def outputs(self) -> Sequence[torch.Tensor]:
+        """The tensors that every run writes, one for each output of the graph."""
+        ...
+
+    def run(self) -> None:
+        """Compute the outputs from what the inputs hold now."""
+        ...
+
+
+class Executor(Protocol):
+    """A compiled program that is ready to run on one device."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Devices that inputs may be on, the one of the kernels first."""
+        ...
+
+    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Fresh outputs for checked inputs.
+
+        Raises:
+            BoundsError: under `bounds="raise"` a fault of this call, under `"deferred"` one of an earlier
+            call.
+        """
+        ...
+
+    def bind(self, inputs: Sequence[torch.Tensor]) -> BoundCall:
+        """A call that reads these very tensors every time.
+
+        Raises:
+            InputError: kernels cannot read one of them as it lies.
+        """
+        ...
+
+    def check(self) -> None:
+        """Wait for all calls and raise what they recorded.
+
+        Raises:
+            BoundsError: an id or offset of some call was out of range.
+        """
+        ...
+
+    def fault_count(self) -> int:
+        """How many ids and offsets were out of range in all calls up to now; waits for them."""
+        ...
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory held between calls that is not the user's own."""
+        ...
