@@ -114,8 +114,10 @@ class Graph:
         """Add a weight that is bound at load to the state-dict entry `target`."""
         return self._leaf("weight", name, type, target=target)
 
-    def const(self, name: str, value: Array, type: TensorType | None = None) -> Node:
-        """Add a constant; the array is copied and made read-only."""
+    def const(
+        self, name: str, value: Array, type: TensorType | None = None, *, place: Node | None = None
+    ) -> Node:
+        """Add a constant; the array is copied and made read-only. `place` is as in `add`."""
         kept = np.array(value, copy=True, order="C")
         kept.flags.writeable = False
         kept_type = type or TensorType(DType.of_numpy(kept.dtype), kept.shape)
@@ -123,7 +125,10 @@ class Graph:
             raise TypeRuleError(
                 f"const %{name}", found=f"an array {kept.dtype}{list(kept.shape)}", expected=str(kept_type)
             )
-        return self._leaf("const", name, kept_type, constant=kept)
+        node = self._leaf("const", name, kept_type, constant=kept)
+        if place is not None:
+            self._rewrite(node, number=place.number)
+        return node
 
     def add(
         self,
@@ -165,7 +170,7 @@ class Graph:
     def replace(self, old: Node, new: Node, *, keep_name: bool = True) -> None:
         """Let every user of `old` read `new`, and erase `old`.
 
-        `new` takes over the name, place and source of `old` if it is no leaf and `keep_name` holds.
+        `new` takes over the name, place and source of `old` if it is no input or weight and `keep_name` holds.
 
         Raises:
             PassError: where the types differ or `old` is an input.
@@ -181,7 +186,7 @@ class Graph:
         self._outputs = tuple(new if output is old else output for output in self._outputs)
         name, number, source = old.name, old.number, old.source
         self.erase(old)
-        if keep_name and not new.is_op(*LEAVES):
+        if keep_name and not new.is_op("input", "weight"):
             self._rename(new, name)
             self._rewrite(new, number=number, source=new.source or source)
         self._order = None

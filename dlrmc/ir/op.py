@@ -12,6 +12,7 @@ import numpy as np
 
 from dlrmc.errors import TypeRuleError
 from dlrmc.ir.attributes import Attribute, Attributes
+from dlrmc.ir.rows import MIXED, UNIFORM, RowTag, joined
 from dlrmc.ir.types import DType, TensorType, Type
 
 T = TypeVar("T")
@@ -60,6 +61,26 @@ class AttributeSpec:
     choices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """What a transfer rule of row tags looks at: the operands' tags and types, and what the node is."""
+
+    tags: Operands[RowTag]
+    types: Operands[TensorType]
+    attributes: Attributes
+    result: TensorType
+    batch: int
+
+    @property
+    def uniform_or_mixed(self) -> RowTag:
+        """UNIFORM where every operand is, else MIXED."""
+        return UNIFORM if all(tag is UNIFORM for tag in flatten(self.tags)) else MIXED
+
+    def along(self, dims: tuple[int, ...]) -> RowTag:
+        """The tag of the only operand, if the leading dimension is not among `dims`, which the op works on."""
+        return self.uniform_or_mixed if 0 in dims else one(self.tags[0])
+
+
 class Op(ABC):
     """One op: operands, attributes, type rule, NumPy meaning. Instances hold no state."""
 
@@ -81,6 +102,13 @@ class Op(ABC):
     def reference(self, operands: Operands[Array], attributes: Attributes) -> Array:
         """The result's value, by NumPy: the meaning of the op."""
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        """How the result depends on the batch, given how the operands do.
+
+        The default is the safe answer: uniform where every operand is, else mixed.
+        """
+        return facts.uniform_or_mixed
+
     def fail(self, found: str, expected: str, hint: str = "") -> TypeRuleError:
         """The error of this op's type rule, to be raised by the caller."""
         return TypeRuleError(self.name, found=found, expected=expected, hint=hint)
@@ -91,6 +119,16 @@ class Op(ABC):
 
 class Elementwise(Op):
     """An op whose result at an index depends on its operands at that index only, after broadcasting."""
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        """Entry by entry, where the leading dimensions of all that is not uniform line up."""
+        result = facts.result
+        for tag, kept in zip(flatten(facts.tags), flatten(facts.types), strict=True):
+            lines_up = kept.rank == result.rank and kept.shape[:1] == result.shape[:1]
+            spreads = kept.rank < result.rank or kept.shape[:1] == (1,)
+            if not (spreads if tag is UNIFORM else lines_up):
+                return facts.uniform_or_mixed
+        return joined(flatten(facts.tags))
 
     @abstractmethod
     def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:

@@ -8,6 +8,7 @@ empty.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from dlrmc.ir.op import (
     Op,
     Operands,
     OperandSpec,
+    RowFacts,
     many,
     many_optional,
     one,
@@ -27,9 +29,20 @@ from dlrmc.ir.op import (
 )
 from dlrmc.ir.ops.bags import MODES, BagNames, BagOptions, group_options, infer_bags, reduce_bags
 from dlrmc.ir.ops.rules import check_bounds, require_index, require_rank
+from dlrmc.ir.rows import MIXED, UNIFORM, RowTag, leading_rows, rows_or_mixed
 from dlrmc.ir.types import TensorType
 
 T = TypeVar("T")
+
+
+def _jagged_rows(tables: Sequence[RowTag], facts: RowFacts) -> RowTag:
+    """The tag of bags whose ids are found through offsets, or which are grouped with such bags.
+
+    The ids of a row stand anywhere in their tensor, so a fused kernel must have ids and offsets as operands;
+    their own tags do not matter.
+    """
+    is_uniform = all(tag is UNIFORM for tag in tables)
+    return leading_rows(facts.result.shape, facts.batch) if is_uniform else MIXED
 
 
 class Embedding(Op):
@@ -41,6 +54,9 @@ class Embedding(Op):
     name = "embedding"
     aten = ("aten.embedding.default",)
     operands = (OperandSpec("table"), OperandSpec("ids"))
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return rows_or_mixed([one(facts.tags[1])], uniform=[one(facts.tags[0])])
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         table, ids = one(operands[0]), one(operands[1])
@@ -88,6 +104,11 @@ class EmbeddingBag(Op):
         AttributeSpec("padding_idx", "int", -1),
     )
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        if optional(facts.tags[2]) is None:
+            return rows_or_mixed([one(facts.tags[1])], uniform=[one(facts.tags[0])])
+        return _jagged_rows([one(facts.tags[0])], facts)
+
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         table, ids, offsets, weights = (
             one(operands[0]),
@@ -127,6 +148,9 @@ class EmbeddingBagGroup(Op):
         AttributeSpec("include_last_offset", "bools", ()),
         AttributeSpec("padding_idx", "ints", ()),
     )
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return _jagged_rows(many(facts.tags[0]), facts)
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         tables, ids, offsets, weights = group_operands(operands)

@@ -8,7 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from dlrmc.ir.attributes import Attributes
-from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, many_optional, one
+from dlrmc.ir.op import (
+    Arity,
+    Array,
+    AttributeSpec,
+    Op,
+    Operands,
+    OperandSpec,
+    RowFacts,
+    flatten,
+    many_optional,
+    one,
+)
 from dlrmc.ir.ops.rules import (
     broadcast,
     check_bounds,
@@ -17,6 +28,7 @@ from dlrmc.ir.ops.rules import (
     require_index,
     require_rank,
 )
+from dlrmc.ir.rows import RowTag, rows_or_mixed
 from dlrmc.ir.types import TensorType
 
 
@@ -31,6 +43,19 @@ class Index(Op):
     name = "index"
     aten = ("aten.index.Tensor",)
     operands = (OperandSpec("x"), OperandSpec("indices", Arity.REST))
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        indices = many_optional(facts.tags[1])
+        if all(index is None for index in indices[1:]) and indices[0] is not None:
+            return rows_or_mixed([indices[0]], uniform=[one(facts.tags[0])])
+        used = [position for position, index in enumerate(indices) if index is not None]
+        # Index tensors that stand side by side leave the dimensions before them in front.
+        in_place = bool(used) and used[0] > 0 and used[-1] - used[0] == len(used) - 1
+        return (
+            rows_or_mixed([one(facts.tags[0])], uniform=[i for i in indices if i is not None])
+            if in_place
+            else (facts.uniform_or_mixed)
+        )
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, indices = one(operands[0]), many_optional(operands[1])
@@ -65,6 +90,12 @@ class IndexSelect(Op):
     operands = (OperandSpec("x"), OperandSpec("ids"))
     attributes = (AttributeSpec("dim", "int"),)
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        x, ids = one(facts.tags[0]), one(facts.tags[1])
+        if facts.attributes.int("dim"):
+            return rows_or_mixed([x], uniform=[ids])
+        return rows_or_mixed([ids], uniform=[x])
+
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, ids, dim = one(operands[0]), one(operands[1]), attributes.int("dim")
         require_index(self, "ids", ids)
@@ -88,6 +119,12 @@ class Gather(Op):
     aten = ("aten.gather.default",)
     operands = (OperandSpec("x"), OperandSpec("ids"))
     attributes = (AttributeSpec("dim", "int"),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        x, ids = one(facts.types[0]), one(facts.types[1])
+        if not facts.attributes.int("dim") or x.shape[:1] != ids.shape[:1]:
+            return facts.uniform_or_mixed
+        return rows_or_mixed(flatten(facts.tags))
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, ids, dim = one(operands[0]), one(operands[1]), attributes.int("dim")

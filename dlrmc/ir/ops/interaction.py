@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dlrmc.ir.attributes import Attributes
-from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, many
+from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, RowFacts, flatten, many
 from dlrmc.ir.ops.numeric import exact, quiet, rounded
 from dlrmc.ir.ops.rules import require_float, require_same_dtype
+from dlrmc.ir.rows import RowTag, rows_or_mixed
 from dlrmc.ir.types import DType, TensorType
 
 PAIRS = ("strict_lower", "lower", "strict_upper", "upper")
@@ -40,6 +41,9 @@ class PairwiseDot(Op):
     name = "pairwise_dot"
     operands = (OperandSpec("parts", Arity.REST),)
     attributes = (AttributeSpec("pairs", "str", "strict_lower", PAIRS),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return rows_or_mixed(flatten(facts.tags))
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         parts = many(operands[0])

@@ -5,10 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from dlrmc.ir.attributes import Attributes
-from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, many, one, optional
+from dlrmc.ir.op import (
+    Arity,
+    Array,
+    AttributeSpec,
+    Op,
+    Operands,
+    OperandSpec,
+    RowFacts,
+    flatten,
+    many,
+    one,
+    optional,
+)
 from dlrmc.ir.ops.activations import ACTIVATIONS
 from dlrmc.ir.ops.numeric import exact, quiet, rounded
 from dlrmc.ir.ops.rules import listed, require_float, require_rank, require_same_dtype, require_shape
+from dlrmc.ir.rows import RowTag, rows_or_mixed
 from dlrmc.ir.types import DType, TensorType
 
 _SCALES = (AttributeSpec("alpha", "float", 1.0), AttributeSpec("beta", "float", 1.0))
@@ -37,6 +50,11 @@ class Linear(Op):
         *_SCALES,
         AttributeSpec("slope", "float", 0.01),
     )
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        rest = (one(facts.tags[1]), *([] if facts.tags[2] is None else [one(facts.tags[2])]))
+        has_rows = all(part.rank > 1 for part in many(facts.types[0]))
+        return rows_or_mixed(many(facts.tags[0]), uniform=rest) if has_rows else facts.uniform_or_mixed
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         parts, weight, bias = many(operands[0]), one(operands[1]), optional(operands[2])
@@ -75,6 +93,9 @@ class Mm(Op):
     aten = ("aten.mm.default",)
     operands = (OperandSpec("a"), OperandSpec("b"))
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        return rows_or_mixed([one(facts.tags[0])], uniform=[one(facts.tags[1])])
+
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         a, b = one(operands[0]), one(operands[1])
         return TensorType(require_same_dtype(self, (a, b)), _product_shape(self, a, b))
@@ -95,6 +116,12 @@ class Addmm(Op):
     aten = ("aten.addmm.default",)
     operands = (OperandSpec("bias"), OperandSpec("a"), OperandSpec("b"))
     attributes = _SCALES
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        bias = one(facts.types[0])
+        if bias.rank == 2 and bias.shape[0] != 1:
+            return facts.uniform_or_mixed
+        return rows_or_mixed([one(facts.tags[1])], uniform=[one(facts.tags[0]), one(facts.tags[2])])
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         bias, a, b = (one(operand) for operand in operands)
@@ -123,6 +150,9 @@ class Bmm(Op):
     aten = ("aten.bmm.default",)
     operands = (OperandSpec("a"), OperandSpec("b"))
     attributes = (AttributeSpec("trans_a", "bool", False), AttributeSpec("trans_b", "bool", False))
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return rows_or_mixed(flatten(facts.tags))
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         a, b = one(operands[0]), one(operands[1])

@@ -9,9 +9,21 @@ from typing import ClassVar
 import numpy as np
 
 from dlrmc.ir.attributes import Attributes
-from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, one, optional
+from dlrmc.ir.op import (
+    Arity,
+    Array,
+    AttributeSpec,
+    Op,
+    Operands,
+    OperandSpec,
+    RowFacts,
+    flatten,
+    one,
+    optional,
+)
 from dlrmc.ir.ops.numeric import exact, quiet, rounded
 from dlrmc.ir.ops.rules import require_dim, require_dims, require_float, require_same_dtype, require_shape
+from dlrmc.ir.rows import RowTag, rows_or_mixed
 from dlrmc.ir.types import DType, TensorType
 
 _X = (OperandSpec("x"),)
@@ -27,6 +39,9 @@ class _Reduction(Op):
     widens_integers: ClassVar[bool] = False
     # Whether there is a value for no elements.
     has_identity: ClassVar[bool] = True
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return facts.along(facts.attributes.ints("dims"))
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, dims = one(operands[0]), attributes.ints("dims")
@@ -116,6 +131,9 @@ class _Softmax(Op):
     operands = _X
     attributes = (AttributeSpec("dim", "int"),)
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        return facts.along((facts.attributes.int("dim"),))
+
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x = one(operands[0])
         require_float(self, "x", x)
@@ -167,6 +185,11 @@ class LayerNorm(Op):
     aten = ("aten.layer_norm.default", "aten.native_layer_norm.default")
     operands = (OperandSpec("x"), OperandSpec("w", Arity.OPTIONAL), OperandSpec("b", Arity.OPTIONAL))
     attributes = (AttributeSpec("eps", "float"),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        if one(facts.types[0]).rank < 2:
+            return facts.uniform_or_mixed
+        return rows_or_mixed([one(facts.tags[0])], uniform=flatten(facts.tags[1:]))
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x = one(operands[0])

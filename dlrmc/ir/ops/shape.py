@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dlrmc.ir.attributes import Attributes
-from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, many, one
+from dlrmc.ir.op import Arity, Array, AttributeSpec, Op, Operands, OperandSpec, RowFacts, many, one
 from dlrmc.ir.ops.rules import listed, require_dim, require_numel, require_same_dtype
+from dlrmc.ir.rows import MIXED, UNIFORM, Rows, RowTag, leading_rows, rows_or_mixed
 from dlrmc.ir.types import TensorType
 
 _X = (OperandSpec("x"),)
@@ -22,6 +23,10 @@ class View(Op):
     aten = ("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
     operands = _X
     attributes = (AttributeSpec("shape", "ints"),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        tag = one(facts.tags[0])
+        return leading_rows(facts.result.shape, facts.batch) if isinstance(tag, Rows) else tag
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, shape = one(operands[0]), attributes.ints("shape")
@@ -39,6 +44,9 @@ class Permute(Op):
     aten = ("aten.permute.default",)
     operands = _X
     attributes = (AttributeSpec("perm", "ints"),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return one(facts.tags[0]) if facts.attributes.ints("perm")[:1] == (0,) else facts.uniform_or_mixed
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, perm = one(operands[0]), attributes.ints("perm")
@@ -60,6 +68,15 @@ class Expand(Op):
     aten = ("aten.expand.default",)
     operands = _X
     attributes = (AttributeSpec("shape", "ints"),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        tag, x = one(facts.tags[0]), one(facts.types[0])
+        if tag is UNIFORM:
+            # The same for every row is row-local too, once it has a dimension for the rows.
+            spreads = x.rank < facts.result.rank or x.shape[:1] == (1,)
+            rows = leading_rows(facts.result.shape, facts.batch)
+            return rows if spreads and isinstance(rows, Rows) else UNIFORM
+        return tag if x.shape[:1] == facts.result.shape[:1] and x.rank == facts.result.rank else MIXED
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, shape = one(operands[0]), attributes.ints("shape")
@@ -88,6 +105,9 @@ class Slice(Op):
         AttributeSpec("step", "int", 1),
     )
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        return facts.along((facts.attributes.int("dim"),))
+
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, dim = one(operands[0]), attributes.int("dim")
         start, stop, step = (attributes.int(name) for name in ("start", "stop", "step"))
@@ -112,6 +132,9 @@ class Select(Op):
     operands = _X
     attributes = (AttributeSpec("dim", "int"), AttributeSpec("index", "int"))
 
+    def rows(self, facts: RowFacts) -> RowTag:
+        return facts.along((facts.attributes.int("dim"),))
+
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, dim, index = one(operands[0]), attributes.int("dim"), attributes.int("index")
         require_dim(self, dim, x.rank)
@@ -130,6 +153,9 @@ class Cat(Op):
     aten = ("aten.cat.default",)
     operands = (OperandSpec("parts", Arity.REST),)
     attributes = (AttributeSpec("dim", "int"),)
+
+    def rows(self, facts: RowFacts) -> RowTag:
+        return rows_or_mixed(many(facts.tags[0])) if facts.attributes.int("dim") else facts.uniform_or_mixed
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         parts, dim = many(operands[0]), attributes.int("dim")
