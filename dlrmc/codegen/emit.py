@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +18,8 @@ from dlrmc.schedule.plan import BufferRef, Launch, Plan
 PREFIX = "dlrmc"
 # A name holds the ops of the body, in order, up to this many characters.
 LONGEST_STEM = 48
+# The widest load or store of one thread; the runtime keeps residents and the arena to it.
+BASE_ALIGNMENT_BYTES = 16
 
 
 def emit_module(plan: Plan, limits: DeviceLimits, graph: Graph | None = None) -> ModuleSource:
@@ -53,6 +56,8 @@ def emit_kernel(launch: Launch, name: str, first_site: int, limits: DeviceLimits
         operand_names=tuple(operand.name for operand in launch.kernel.inputs),
         first_site=first_site,
         limits=limits,
+        operand_alignments=tuple(alignment_bytes(buffer) for buffer in launch.operands),
+        result_alignments=tuple(alignment_bytes(buffer) for buffer in launch.results),
     )
     return find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
 
@@ -60,6 +65,14 @@ def emit_kernel(launch: Launch, name: str, first_site: int, limits: DeviceLimits
 def is_indirect(buffer: BufferRef) -> bool:
     """Whether the buffer may change from call to call, so that kernels find it through a slot."""
     return buffer.kind in ("input", "output")
+
+
+def alignment_bytes(buffer: BufferRef) -> int:
+    """Bytes of which the buffer's address is known to be a multiple; 1 where nothing is known.
+
+    The arena and the residents start at multiples of BASE_ALIGNMENT_BYTES; a user's tensor may start at any element.
+    """
+    return 1 if is_indirect(buffer) else math.gcd(buffer.offset_bytes, BASE_ALIGNMENT_BYTES)
 
 
 def module_text(kernels: Sequence[KernelSource], banner: str) -> str:

@@ -47,6 +47,9 @@ class KernelContext:
         operand_names: the user's names of the operands, for fault sites.
         first_site: the number of the kernel's first fault site.
         limits: the device's limits.
+        operand_alignments: for each operand, bytes of which its pointer is known to be a multiple; none where only
+            the element's own alignment is known.
+        result_alignments: for each result, likewise.
     """
 
     name: str
@@ -57,6 +60,8 @@ class KernelContext:
     operand_names: tuple[str, ...]
     first_site: int
     limits: DeviceLimits
+    operand_alignments: tuple[int, ...] = ()
+    result_alignments: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
