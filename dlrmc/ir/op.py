@@ -77,7 +77,7 @@ class RowFacts:
         return UNIFORM if all(tag is UNIFORM for tag in flatten(self.tags)) else MIXED
 
     def along(self, dims: tuple[int, ...]) -> RowTag:
-        """The tag of the only operand, if the leading dimension is not among `dims`, which the op works on."""
+        """The tag of the only operand, if `dims`, which the op works along, leave out the leading one."""
         return self.uniform_or_mixed if 0 in dims else one(self.tags[0])
 
 

@@ -20,7 +20,7 @@ class Dependence(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The leading dimension is the batch times `per_row`; row r has entries r*per_row to (r+1)*per_row - 1."""
+    """The leading dimension is the batch times `per_row`, and row r has `per_row` entries in a run."""
 
     per_row: int
 
@@ -46,7 +46,7 @@ def joined(tags: Iterable[RowTag]) -> RowTag:
 
 
 def rows_or_mixed(tags: Iterable[RowTag], *, uniform: Iterable[RowTag] = ()) -> RowTag:
-    """The rows that all of `tags` agree on, where `uniform` are all uniform; UNIFORM if all is; else MIXED."""
+    """The rows that all of `tags` agree on where `uniform` are uniform; UNIFORM if all is; else MIXED."""
     kept = tuple(tags)
     if any(tag is not UNIFORM for tag in uniform):
         return MIXED

@@ -51,11 +51,9 @@ class Index(Op):
         used = [position for position, index in enumerate(indices) if index is not None]
         # Index tensors that stand side by side leave the dimensions before them in front.
         in_place = bool(used) and used[0] > 0 and used[-1] - used[0] == len(used) - 1
-        return (
-            rows_or_mixed([one(facts.tags[0])], uniform=[i for i in indices if i is not None])
-            if in_place
-            else (facts.uniform_or_mixed)
-        )
+        if not in_place:
+            return facts.uniform_or_mixed
+        return rows_or_mixed([one(facts.tags[0])], uniform=[tag for tag in indices if tag is not None])
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         x, indices = one(operands[0]), many_optional(operands[1])
