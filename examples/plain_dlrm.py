@@ -27,6 +27,9 @@ class PlainDLRM(nn.Module):
         tables: how many categorical features; each has ROWS rows of WIDTH floats.
     """
 
+    pair_row: torch.Tensor
+    pair_column: torch.Tensor
+
     def __init__(self, tables: int) -> None:
         super().__init__()
         features = tables + 1

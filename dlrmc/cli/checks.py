@@ -123,7 +123,7 @@ def check_compiler() -> Check:
         compiler = find_compiler()
     except DlrmcError as error:
         return Check("C++ compiler", False, error.found, installer_command(shutil.which), ("emulate",))
-    return Check("C++ compiler", True, str(compiler), targets=("emulate",))
+    return Check("C++ compiler", True, f"{compiler.version}, {compiler.path}", targets=("emulate",))
 
 
 def check_cache(cache_dir: Path) -> Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from dlrmc.errors import OptionError
 from dlrmc.ir.graph import Graph, Node
@@ -45,8 +46,8 @@ def graph_svg(graph: Graph, stage: str) -> str:
             expected="pygraphviz 2, whose wheel brings the layout engine",
             hint='pip install "pygraphviz>=2" (or write --format dot and lay it out elsewhere)',
         ) from error
-    drawing: bytes = pygraphviz.AGraph(string=graph_dot(graph, stage)).draw(format="svg", prog="dot")
-    return drawing.decode("utf-8")
+    drawing: Any = pygraphviz.AGraph(string=graph_dot(graph, stage)).draw(format="svg", prog="dot")
+    return bytes(drawing).decode("utf-8")
 
 
 def _graph_lines(graph: Graph, prefix: str, indent: str) -> Iterator[str]:

@@ -139,6 +139,8 @@ def write_text(name: str, text: str) -> None:
     """
     if name == STANDARD:
         sys.stdout.write(text)
+        # Here and not at the interpreter's end, so that a reader who has gone away is seen.
+        sys.stdout.flush()
         return
     try:
         Path(name).write_text(text, encoding="utf-8")

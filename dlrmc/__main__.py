@@ -1,0 +1,5 @@
+"""`python -m dlrmc` is `dlrmc`."""
+
+from dlrmc.cli.application import main
+
+main()

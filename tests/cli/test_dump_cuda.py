@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dlrmc.cli.dump_cuda import aligned
+
+Cli = Callable[..., Any]
+
+
+def test_the_source_holds_its_ir_and_its_kernels(cli: Cli, small: Any) -> None:
+    done = cli("dump-cuda", small.model)
+    assert (done.code, done.err) == (0, "")
+    assert 'extern "C" __global__' in done.out
+    assert "// graph @" in done.out
+    assert "#include" not in done.out
+
+
+def test_ir_text_gives_the_same_source_as_the_archive_it_came_from(cli: Cli, small: Any) -> None:
+    text = cli("dump-ir", small.model, "--stage", "import").out
+    assert cli("dump-cuda", "-", stdin=text.encode()).out == cli("dump-cuda", small.model).out
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_resources_list_every_kernel_of_the_source(cli: Cli, small: Any, arch: str) -> None:
+    source = cli("dump-cuda", small.model).out
+    heading, columns, *rows = cli(
+        "dump-cuda", small.model, "--resources", "--architecture", arch
+    ).out.splitlines()
+    assert heading.endswith(f" for {arch}")
+    assert columns.split()[:4] == ["kernel", "grid", "block", "registers"]
+    assert len(rows) == source.count('extern "C" __global__')
+    for row in rows:
+        name, grid, block, registers, _, spilled_bytes = row.split()
+        assert name in source
+        assert int(grid) > 0
+        assert int(block) % 32 == 0
+        assert 0 < int(registers) <= 255
+        assert int(spilled_bytes) == 0
+
+
+@pytest.mark.parametrize("arch", ["hopper", "sm_9"])
+def test_an_odd_architecture_is_refused(cli: Cli, small: Any, arch: str) -> None:
+    done = cli("dump-cuda", small.model, "--architecture", arch)
+    assert done.code == 1
+    assert done.err.startswith(f"error: option architecture: '{arch}'\n")
+
+
+def test_an_architecture_that_the_compiler_does_not_know_is_refused(cli: Cli, small: Any) -> None:
+    done = cli("dump-cuda", small.model, "--resources", "--architecture", "sm_35")
+    assert done.code == 1
+    assert "expected: one of sm_" in done.err
+
+
+def test_columns_are_aligned() -> None:
+    assert aligned([("kernel", "grid"), ("a", "1000")]) == ["kernel  grid", "a       1000"]
