@@ -18,7 +18,7 @@ from dlrmc.schedule.plan import BufferRef, Launch, Plan
 PREFIX = "dlrmc"
 # A name holds the ops of the body, in order, up to this many characters.
 LONGEST_STEM = 48
-# The widest load or store of one thread; the runtime keeps residents and the arena to it.
+# The widest load or store of one thread; the runtime keeps every buffer, the user's tensors too, to it.
 BASE_ALIGNMENT_BYTES = 16
 
 
@@ -68,11 +68,8 @@ def is_indirect(buffer: BufferRef) -> bool:
 
 
 def alignment_bytes(buffer: BufferRef) -> int:
-    """Bytes of which the buffer's address is known to be a multiple; 1 where nothing is known.
-
-    The arena and the residents start at multiples of BASE_ALIGNMENT_BYTES; a user's tensor may start at any element.
-    """
-    return 1 if is_indirect(buffer) else math.gcd(buffer.offset_bytes, BASE_ALIGNMENT_BYTES)
+    """Bytes of which the data's address is a multiple: at most BASE_ALIGNMENT_BYTES, to which every buffer starts."""
+    return math.gcd(buffer.offset_bytes, BASE_ALIGNMENT_BYTES)
 
 
 def module_text(kernels: Sequence[KernelSource], banner: str) -> str:

@@ -47,7 +47,7 @@ class KernelContext:
         operand_names: the user's names of the operands, for fault sites.
         first_site: the number of the kernel's first fault site.
         limits: the device's limits.
-        operand_alignments: for each operand, bytes of which its pointer is known to be a multiple; none where only
+        operand_alignments: for each operand, bytes of which its address is known to be a multiple; empty where only
             the element's own alignment is known.
         result_alignments: for each result, likewise.
     """
