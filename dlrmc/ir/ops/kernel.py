@@ -20,13 +20,14 @@ class _WithBody(Op):
 class Kernel(_WithBody):
     """One GPU kernel. The body says what it computes, `impl` names the implementation that computes it.
 
-    The body's inputs correspond one to one with the operands. `rows` is the tile of rows a block works on and
-    `threads` the block's size; 0 leaves the choice to the implementation.
+    The body's inputs correspond one to one with the operands. A row program cuts `batch` rows into tiles of
+    `rows`, one a block of `threads` threads; 0 leaves the choice of rows and threads to the implementation.
     """
 
     name = "kernel"
     attributes = (
         AttributeSpec("impl", "str"),
+        AttributeSpec("batch", "int", 0),
         AttributeSpec("rows", "int", 0),
         AttributeSpec("threads", "int", 0),
     )

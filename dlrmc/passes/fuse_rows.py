@@ -1,0 +1,142 @@
+"""fuse-rows: vertical fusion. A region of row-local ops becomes one kernel over tiles of rows.
+
+Members of a region are the ops whose results are tagged `Rows` and that a row program has a stage for.
+Regions are cut where a path leaves the row-local world and comes back (a large linear layer, an op that mixes
+rows, ids that are computed): what comes after the cut is a later region, so that every region is convex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dlrmc.ir.graph import LEAVES, Graph, Node
+from dlrmc.ir.op import Elementwise
+from dlrmc.ir.rows import Rows, RowTag
+from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.subgraph import outline
+from dlrmc.passes.pass_types import PassResult
+from dlrmc.passes.row_tags import guess_batch, tag_rows
+
+STAGE_OPS = (
+    "linear",
+    "bmm",
+    "embedding",
+    "embedding_bag",
+    "embedding_bag_group",
+    "pairwise_dot",
+    "cat",
+    "sum",
+    "mean",
+    "amax",
+    "amin",
+    "prod",
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "index",
+    "index_select",
+    "gather",
+    *VIEW_OPS,
+)
+JAGGED_OPS = ("embedding_bag", "embedding_bag_group")
+# A tile reads every weight of its program once. Above this size of one layer, a matrix product of its own
+# reads the weights fewer times than tiles would, which outweighs one more kernel and its operands' round trip.
+LARGEST_WEIGHT_BYTES = 512 * 1024
+# What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
+LARGEST_ROW_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Which nodes are members, and in which region each stands."""
+
+    members: frozenset[Node]
+    regions: Mapping[Node, int]
+
+
+def fuse_rows(graph: Graph) -> PassResult:
+    """Form one `kernel row_program` for each region worth it."""
+    batch = guess_batch(graph)
+    tags = tag_rows(graph, batch)
+    members = frozenset(node for node in graph.nodes if _is_member(node, tags))
+    cut = _Cut(members, _number_regions(graph, members))
+    count = 0
+    for number in sorted(set(cut.regions.values())):
+        region = [node for node in graph.nodes if cut.regions.get(node) == number]
+        if _is_worth_it(region):
+            _form(graph, region, batch)
+            count += 1
+    return PassResult.of({"row_program": count})
+
+
+def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
+    if node.is_op(*LEAVES) or not isinstance(tags[node], Rows) or not node.type.numel:
+        return False
+    if node.is_op("linear") and node.operands[1] is not None:
+        weight = node.inputs[-1 if node.operands[2] is None else -2]
+        return weight.type.size_bytes <= LARGEST_WEIGHT_BYTES
+    return isinstance(node.op, Elementwise) or node.is_op(*STAGE_OPS)
+
+
+def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
+    """The region of each member: one later than that of anything it reads through a node that is none."""
+    level: dict[Node, int] = {}
+    for node in graph.nodes:
+        steps = [0]
+        for operand in node.inputs:
+            is_cut = node in members and not operand.is_op(*LEAVES, "derive")
+            is_cut = is_cut and (operand not in members or _is_jagged(node, operand))
+            steps.append(level[operand] + is_cut)
+        level[node] = max(steps)
+    return {node: level[node] for node in graph.nodes if node in members}
+
+
+def _is_jagged(node: Node, operand: Node) -> bool:
+    """Whether the operand is ids, offsets or weights of bags: a tile cannot tell which are its own."""
+    return node.is_op(*JAGGED_OPS) and operand.type.rank == 1
+
+
+def _is_worth_it(region: Sequence[Node]) -> bool:
+    computing = [node for node in region if not node.is_op(*VIEW_OPS)]
+    row_bytes = sum(node.type.size_bytes // node.shape[0] for node in computing)
+    return len(computing) > 1 and row_bytes <= LARGEST_ROW_BYTES
+
+
+def _form(graph: Graph, region: Sequence[Node], batch: int) -> None:
+    outputs = _outputs(graph, region)
+    body, operands = outline(graph, region, outputs)
+    attributes = {"impl": "row_program", "batch": batch}
+    name = outputs[0].name if len(outputs) == 1 else f"{graph.name}_rows"
+    kernel = graph.add("kernel", (operands,), attributes, name=name, body=body, place=region[-1])
+    if len(outputs) == 1:
+        graph.replace(outputs[0], kernel)
+    else:
+        for index, output in enumerate(outputs):
+            item = graph.add("item", (kernel,), {"index": index}, name=output.name, place=output)
+            graph.replace(output, item)
+    for node in reversed(region):
+        if node in graph and not graph.use_count(node):
+            graph.erase(node)
+
+
+def _outputs(graph: Graph, region: Sequence[Node]) -> tuple[Node, ...]:
+    """What the region must yield: returned values, and what lies under the views that others read.
+
+    The views themselves stay outside too, where their readers absorb them.
+    """
+    inside = set(region)
+    outputs: list[Node] = []
+    for node in region:
+        if any(output is node for output in graph.outputs):
+            outputs.append(node)
+        elif any(user not in inside for user in graph.users(node)):
+            root = _under_views(node)
+            outputs.extend([root] if root in inside else [])
+    return tuple(dict.fromkeys(outputs))
+
+
+def _under_views(node: Node) -> Node:
+    while node.is_op(*VIEW_OPS):
+        node = node.inputs[0]
+    return node
