@@ -32,7 +32,7 @@ class NodeBuilder:
 
     def const(self, value: Array) -> Node:
         """A constant, named after the root."""
-        return self._keep(self._graph.const(self._root.name, value))
+        return self._keep(self._graph.const(f"{self._root.name}_value", value, place=self._root))
 
     def _keep(self, node: Node) -> Node:
         self._created.append(node)

@@ -173,4 +173,14 @@ class Cat(Op):
         return np.concatenate(many(operands[0]), axis=attributes.int("dim"))
 
 
-OPS: tuple[Op, ...] = (View(), Permute(), Expand(), Slice(), Select(), Cat())
+class Assemble(Cat):
+    """What `cat` computes, made without a copy: the kernels of the parts write into their slices of its buffer.
+
+    The pass `assemble` makes it of a cat whose parts have kernels of their own and are read by nothing else.
+    """
+
+    name = "assemble"
+    aten = ()
+
+
+OPS: tuple[Op, ...] = (View(), Permute(), Expand(), Slice(), Select(), Cat(), Assemble())

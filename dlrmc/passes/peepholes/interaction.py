@@ -34,6 +34,17 @@ def _dots_of_split_parts(b: Builder, m: Match) -> Node:
     return b.pairwise_dot(*m.before, *parts, *m.after, pairs=m.pairs)
 
 
+def _is_unit_view(part: Node) -> bool:
+    """Whether the part is a view [B,1,D] of [B,D]."""
+    return (
+        part.is_op("view") and part.type.rank == 3 and part.inputs[0].shape == (part.shape[0], part.shape[2])
+    )
+
+
+def _without_unit(part: Node) -> Node:
+    return part.inputs[0] if _is_unit_view(part) else part
+
+
 # The gram matrix of features stored as rows, or as columns.
 _ROWS = """%t : T[B,F,D]
            %z = bmm(%t, %t) {trans_b=true} : T[B,F,F]"""
@@ -112,12 +123,10 @@ RULES: tuple[Rule, ...] = (
         build=_dots_of_split_parts,
     ),
     Rule(
-        name="pairwise-dot-of-one-feature",
+        name="pairwise-dot-of-single-features",
         why="A part of one feature needs no dimension for it.",
-        match="""%x : T[B,D]
-                 %v = view(%x) {shape=$s} : T[B,1,D]
-                 %y = pairwise_dot(*%before, %v, *%after) {pairs=$pairs}""",
-        shared=("v",),
-        build=lambda b, m: b.pairwise_dot(*m.before, m.x, *m.after, pairs=m.pairs),
+        match="%y = pairwise_dot(*%parts) {pairs=$pairs}",
+        where=lambda m: any(_is_unit_view(part) for part in m.parts),
+        build=lambda b, m: b.pairwise_dot(*(_without_unit(part) for part in m.parts), pairs=m.pairs),
     ),
 )

@@ -1,0 +1,142 @@
+"""Horizontal fusion: embedding bags of equal width become one op, in three functions: find, may_join, join.
+
+One launch then serves all tables. Rows, bag lengths, modes, options and dtypes of ids may differ by table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import Operand, one, optional
+from dlrmc.ir.types import TensorType
+from dlrmc.passes.pass_types import PassResult
+
+# Kernel parameters fill at most 4 KB: four pointers a table, and a few more for the result and the faults.
+TABLES_MAX = 96
+
+# The readers whose order of operands decides the order in the group, so that they can read it whole.
+_READERS = ("pairwise_dot", "linear", "cat")
+
+
+def run(graph: Graph) -> PassResult:
+    """Join until no two bags may be joined."""
+    groups = bags = 0
+    while True:
+        group = find(graph)
+        if len(group) < 2:
+            return PassResult.of({"groups": groups, "bags": bags})
+        join(graph, group)
+        groups, bags = groups + 1, bags + len(group)
+
+
+def find(graph: Graph) -> tuple[Node, ...]:
+    """The first largest set of bags that may be one op, in the order in which they are read; empty if there is none."""
+    by_kind: dict[TensorType, list[Node]] = {}
+    for bag in _in_reading_order(graph):
+        by_kind.setdefault(bag.type, []).append(bag)
+    upstream = _upstream_bags(graph)
+    for bags in by_kind.values():
+        for position, first in enumerate(bags):
+            group = [first]
+            for bag in bags[position + 1 :]:
+                if may_join(group, bag, upstream):
+                    group.append(bag)
+            if len(group) > 1:
+                return tuple(group)
+    return ()
+
+
+def may_join(group: list[Node], bag: Node, upstream: dict[Node, int]) -> bool:
+    """Whether the bag can be computed together with the group.
+
+    The types are equal by construction of the candidates. No path may run between any two of them, or the joined op
+    would depend on itself.
+    """
+    if len(group) >= TABLES_MAX:
+        return False
+    numbers = {node: number for number, node in enumerate(_bags(upstream))}
+    return not any(
+        upstream[bag] >> numbers[other] & 1 or upstream[other] >> numbers[bag] & 1 for other in group
+    )
+
+
+def join(graph: Graph, group: tuple[Node, ...]) -> Node:
+    """Replace the bags by one group and a `select` for each."""
+    last = group[0]
+    made = graph.add(
+        "embedding_bag_group",
+        (
+            tuple(one(bag.operands[0]) for bag in group),
+            tuple(one(bag.operands[1]) for bag in group),
+            _column(group, 2),
+            _column(group, 3),
+        ),
+        _options(group),
+        name="bags",
+        source=last.source,
+        place=last,
+    )
+    for position, bag in enumerate(group):
+        part = graph.add("select", (made,), {"dim": 1, "index": position}, source=bag.source, place=bag)
+        graph.replace(bag, part)
+    return made
+
+
+def _column(group: tuple[Node, ...], position: int) -> Operand[Node]:
+    """One optional operand of all bags; no list at all where none has it."""
+    items = tuple(optional(bag.operands[position]) for bag in group)
+    return items if any(item is not None for item in items) else ()
+
+
+def _options(group: tuple[Node, ...]) -> dict[str, tuple[str, ...] | tuple[bool, ...] | tuple[int, ...]]:
+    """The options that differ from the default in at least one bag."""
+    modes = tuple(bag.attributes.str("mode") for bag in group)
+    lasts = tuple(bag.attributes.bool("include_last_offset") for bag in group)
+    padding = tuple(bag.attributes.int("padding_idx") for bag in group)
+    return {
+        "modes": modes if any(mode != "sum" for mode in modes) else (),
+        "include_last_offset": lasts if any(lasts) else (),
+        "padding_idx": padding if any(index != -1 for index in padding) else (),
+    }
+
+
+def _in_reading_order(graph: Graph) -> list[Node]:
+    """All bags: first those that a reader takes in its list, in the order of the list, then the others."""
+    bags: dict[Node, None] = {}
+    for op in _READERS:
+        for node in graph.nodes:
+            if node.is_op(op):
+                bags.update(dict.fromkeys(_bag_operands(node)))
+    bags.update({node: None for node in graph.nodes if node.is_op("embedding_bag")})
+    return list(bags)
+
+
+def _bag_operands(node: Node) -> Iterator[Node]:
+    """The bags in the list of a reader, also those behind views."""
+    for operand in cast("tuple[Node, ...]", node.operands[0]):
+        value = operand
+        while value.is_op("view", "select", "slice", "expand"):
+            value = one(value.operands[0])
+        if value.is_op("embedding_bag"):
+            yield value
+
+
+def _bags(upstream: dict[Node, int]) -> list[Node]:
+    return [node for node in upstream if node.is_op("embedding_bag")]
+
+
+def _upstream_bags(graph: Graph) -> dict[Node, int]:
+    """For each value the set of bags that it depends on, as bits: bit k is the k-th bag in topological order."""
+    upstream: dict[Node, int] = {}
+    count = 0
+    for node in graph.nodes:
+        bits = 0
+        for operand in node.inputs:
+            bits |= upstream[operand]
+        upstream[node] = bits
+        if node.is_op("embedding_bag"):
+            upstream[node] = bits | 1 << count
+            count += 1
+    return upstream
