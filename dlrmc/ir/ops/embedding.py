@@ -76,14 +76,14 @@ class EmbeddingBag(Op):
     This is aten.embedding_bag, as the CPU computes it.
 
     With offsets[B], or [B + 1] with include_last_offset, ids is 1-D and bag b is ids[offsets[b]:offsets[b +
-    1]], the last one open-ended; without offsets, ids is [B, L] and each row is a bag. weights, of the
-    shape of ids, scale the rows of a sum. offsets[0] is 0, offsets do not decrease and none is above the
-    number of ids.
+    1]]; without include_last_offset the last bag ends with the ids, with it ids after the last bag are not
+    read. Without offsets, ids is [B, L] and each row is a bag. weights, of the shape of ids, scale the
+    rows of a sum. offsets[0] is 0, offsets do not decrease and none is above the number of ids.
 
     An empty bag gives zeros in every mode. padding_idx (-1 for none) is skipped and not counted in the
     mean. max takes the first row and then each that is greater, so that a NaN stays only where it came
-    first. Sums are sequential in float32, the mean divides by the count, and the result is rounded to the
-    table's dtype.
+    first. Sums are sequential in float32, with a fused multiply-add where there are weights; the mean
+    divides by the count, and the result is rounded to the table's dtype.
     """
 
     name = "embedding_bag"
