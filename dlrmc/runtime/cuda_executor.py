@@ -16,11 +16,11 @@ from dlrmc.runtime import cupy_modules
 from dlrmc.runtime.addresses import AddressMap, Bases, BoundLaunch
 from dlrmc.runtime.cuda_module import (
     SERVICE_KERNELS,
-    SERVICE_SOURCE,
     StreamHandle,
     allow_shared_memory,
     launch_all,
     load_functions,
+    service_source,
 )
 from dlrmc.runtime.device_faults import DeviceFaults
 from dlrmc.runtime.faults import FaultLog
@@ -63,7 +63,7 @@ def load_program(
         torch.cuda.current_stream().synchronize()  # makes torch's context, and the uploads are complete
         functions = load_functions(cache.get(module.text, arch), [k.name for k in module.kernels])
         allow_shared_memory(functions, {k.name: k.shared_bytes for k in module.kernels})
-        service = load_functions(cache.get(SERVICE_SOURCE.read_text(encoding="utf-8"), arch), SERVICE_KERNELS)
+        service = load_functions(cache.get(service_source(), arch), SERVICE_KERNELS)
     return CudaProgram(plan, addresses, functions, service, residents)
 
 

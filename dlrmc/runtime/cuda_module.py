@@ -15,8 +15,15 @@ from dlrmc.runtime import cupy_modules
 from dlrmc.runtime.addresses import BoundLaunch
 from dlrmc.runtime.cache_entry import Entry
 
-SERVICE_SOURCE = Path(__file__).parent / "cuda" / "call_service.cu"
+# The runtime's own kernels, one module: they need no more than one compile and one load.
+_SERVICE_FILES = ("pointer_table.cu", "publish_faults.cu")
 SERVICE_KERNELS = ("dlrmc_write_pointers_32", "dlrmc_write_pointers_400", "dlrmc_publish_faults")
+
+
+def service_source() -> str:
+    """The CUDA source of `SERVICE_KERNELS`."""
+    folder = Path(__file__).parent / "cuda"
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in _SERVICE_FILES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-// Kernels of the runtime itself: they point a captured graph at this call's tensors and report faults to the
-// host.
+// Tells the host of faults without the host waiting.
 
 // As in the emitted sources; dlrmc/runtime/faults.py has the same layout.
 struct Faults {
@@ -25,31 +24,6 @@ struct Published {
     long long limit;
     long long call;
 };
-
-template <int N>
-struct Pointers {
-    unsigned long long at[N];
-};
-
-// Pointers arrive by value, so nothing on the host has to outlive the launch. __grid_constant__ keeps the
-// compiler from copying the parameter to local memory for the sake of the variable index.
-template <int N>
-__device__ void write_pointers(unsigned long long* table, const Pointers<N>& pointers, int first, int count) {
-    for (int i = threadIdx.x; i < count; i += blockDim.x)
-        table[first + i] = pointers.at[i];
-}
-
-extern "C" __global__ void __launch_bounds__(32)
-    dlrmc_write_pointers_32(unsigned long long* table, const __grid_constant__ Pointers<32> pointers,
-                            int first, int count) {
-    write_pointers(table, pointers, first, count);
-}
-
-extern "C" __global__ void __launch_bounds__(128)
-    dlrmc_write_pointers_400(unsigned long long* table, const __grid_constant__ Pointers<400> pointers,
-                             int first, int count) {
-    write_pointers(table, pointers, first, count);
-}
 
 // One thread, after the last kernel of a call that checks bounds. Writes to the host only where there is
 // news.
