@@ -39,9 +39,9 @@ class Fold:
         operator: Sum, Product, Maximum or Minimum of reduce.cuh.
         dtype: of the accumulator.
         count: number of terms.
-        term: the expression of the term at a position below `count`.
-        finish: turns the accumulated value into the result.
+        term: the expression of the term at a position below `count`, of the accumulator's type.
         result: dtype of the result.
+        finish: turns the accumulated value into the result; None where it is the result.
     """
 
     label: str
@@ -49,8 +49,8 @@ class Fold:
     dtype: DType
     count: int
     term: Callable[[Index], str]
-    finish: Callable[[str], str]
     result: DType
+    finish: Callable[[str], str] | None = None
 
 
 def fold(writer: ExpressionWriter, node: Node, indices: Indices, reduction: Fold) -> str:
@@ -63,10 +63,12 @@ def fold(writer: ExpressionWriter, node: Node, indices: Indices, reduction: Fold
     if writer.hoist(variables, reduction.count, lambda: fold(writer, node, indices, reduction)):
         return "0"
     total = _accumulate(writer, node, reduction)
-    name = writer.blocks.free_name(f"v_{node.name}_{reduction.label}")
-    writer.blocks.write(f"const {COMPUTE_TYPES[reduction.result]} {name} = {reduction.finish(total)};")
-    writer.blocks.bind(key, name)
-    return name
+    if reduction.finish is not None:
+        name = writer.blocks.free_name(f"v_{node.name}_{reduction.label}")
+        writer.blocks.write(f"const {COMPUTE_TYPES[reduction.result]} {name} = {reduction.finish(total)};")
+        total = name
+    writer.blocks.bind(key, total)
+    return total
 
 
 def accumulator(dtype: DType) -> DType:
@@ -75,16 +77,16 @@ def accumulator(dtype: DType) -> DType:
 
 
 def _accumulate(writer: ExpressionWriter, node: Node, reduction: Fold) -> str:
+    """Write the loop, and give the name of the accumulator."""
     blocks, count = writer.blocks, reduction.count
     total = blocks.free_name(f"{node.name}_{reduction.label}")
-    start = _identity(reduction)
-    blocks.write(f"{COMPUTE_TYPES[reduction.dtype]} {total} = {start};")
+    blocks.write(f"{COMPUTE_TYPES[reduction.dtype]} {total} = {_identity(reduction)};")
     at = blocks.free_name("r")
     is_shared = blocks.is_uniform and bool(writer.lane) and count >= SMALLEST_SHARED
 
     def body() -> None:
         term = reduction.term(variable(at, count))
-        blocks.write(f"{total} = {reduction.operator}::apply({total}, {_as(reduction.dtype, term)});")
+        blocks.write(f"{total} = {reduction.operator}::apply({total}, {term});")
 
     first, step = (writer.lane, f"{at} += {WARP_LANES}") if is_shared else ("0", f"++{at}")
     head = f"for (int {at} = {first}; {at} < {count}; {step})"
@@ -94,8 +96,10 @@ def _accumulate(writer: ExpressionWriter, node: Node, reduction: Fold) -> str:
     return total
 
 
-def _as(dtype: DType, expression: str) -> str:
-    return f"static_cast<{COMPUTE_TYPES[dtype]}>({expression})"
+def _converted(expression: str, dtype: DType, to: DType) -> str:
+    """A compute value of a dtype as one of another."""
+    source, target = COMPUTE_TYPES[dtype], COMPUTE_TYPES[to]
+    return expression if source == target else f"static_cast<{target}>({expression})"
 
 
 def _identity(reduction: Fold) -> str:
@@ -127,23 +131,23 @@ def _reduce(
     x, dims = one(node.operands[0]), node.attributes.ints("dims")
     sizes = tuple(x.shape[dim] for dim in dims)
     kept = _kept(indices, x.type.rank, dims, node.attributes.bool("keepdim"))
-    dtype = accumulator(node.type.dtype)
+    result, dtype = node.type.dtype, accumulator(node.type.dtype)
 
     def term(position: Index) -> str:
         inner = dict(zip(dims, unravel(position, sizes), strict=True))
-        return writer.value(x, tuple(inner[dim] if dim in inner else kept[dim] for dim in range(x.type.rank)))
+        at = tuple(inner[dim] if dim in inner else kept[dim] for dim in range(x.type.rank))
+        return _converted(writer.value(x, at), x.type.dtype, dtype)
 
     def finish(total: str) -> str:
         count = literal(np.array(math.prod(sizes), dtype.numpy), dtype)
-        value = f"{total} / {count}" if is_mean else total
-        return rounded(_as(node.type.dtype, value), node.type.dtype)
+        value = _converted(f"{total} / {count}" if is_mean else total, dtype, result)
+        return rounded(value, result)
 
-    return fold(
-        writer,
-        node,
-        indices,
-        Fold(node.op.name, operator, dtype, math.prod(sizes), term, finish, node.type.dtype),
+    is_finished = not is_mean and result is dtype
+    reduction = Fold(
+        node.op.name, operator, dtype, math.prod(sizes), term, result, None if is_finished else finish
     )
+    return fold(writer, node, indices, reduction)
 
 
 def _kept(indices: Indices, rank: int, dims: tuple[int, ...], keepdim: bool) -> dict[int, Index]:
@@ -164,14 +168,11 @@ def _softmax(writer: ExpressionWriter, node: Node, indices: Indices) -> str:
     def element(position: Index) -> str:
         return writer.value(x, _at(indices, dim, position))
 
-    def plain(total: str) -> str:
-        return total
-
     def power(position: Index) -> str:
         return f"exp{suffix}({element(position)} - {largest})"
 
-    largest = fold(writer, node, row, Fold("max", "Maximum", compute, count, element, plain, compute))
-    total = fold(writer, node, row, Fold("total", "Sum", compute, count, power, plain, compute))
+    largest = fold(writer, node, row, Fold("max", "Maximum", compute, count, element, compute))
+    total = fold(writer, node, row, Fold("total", "Sum", compute, count, power, compute))
     value = writer.value(x, indices)
     if node.is_op("log_softmax"):
         expression = f"({value} - {largest}) - log{suffix}({total})"
@@ -207,8 +208,8 @@ def _layer_norm(writer: ExpressionWriter, node: Node, indices: Indices) -> str:
     def inverse_deviation(total: str) -> str:
         return f"{one_literal} / sqrt{suffix}({total} / {length} + {epsilon})"
 
-    mean = fold(writer, node, row, Fold("mean", "Sum", compute, count, element, mean_of, compute))
-    scale = fold(writer, node, row, Fold("scale", "Sum", compute, count, square, inverse_deviation, compute))
+    mean = fold(writer, node, row, Fold("mean", "Sum", compute, count, element, compute, mean_of))
+    scale = fold(writer, node, row, Fold("scale", "Sum", compute, count, square, compute, inverse_deviation))
     expression = f"({writer.value(x, indices)} - {mean}) * {scale}"
     weight, bias = optional(node.operands[1]), optional(node.operands[2])
     if weight is not None:

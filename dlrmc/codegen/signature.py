@@ -10,6 +10,7 @@ from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.printer import print_node
 
 FAULTS = Param("faults")
+LONGEST_LINE = 110
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,12 @@ class Signature:
     slot_reads: tuple[str, ...]
 
     def head(self, name: str, block: int) -> str:
-        """The kernel's first line, up to the opening brace."""
-        arguments = ", ".join(self.declarations)
-        return f'extern "C" __global__ void __launch_bounds__({block}) {name}({arguments}) {{'
+        """The kernel's declaration, up to the opening brace; one parameter a line where they are many."""
+        start = f'extern "C" __global__ void __launch_bounds__({block}) {name}('
+        line = f"{start}{', '.join(self.declarations)}) {{"
+        if len(line) <= LONGEST_LINE:
+            return line
+        return "\n".join([start, ",\n".join(f"        {text}" for text in self.declarations) + ") {"])
 
 
 def build_signature(body: Graph, context: KernelContext, *, has_faults: bool) -> Signature:

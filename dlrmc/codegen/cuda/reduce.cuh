@@ -2,7 +2,12 @@
 #ifndef DLRMC_CODEGEN_CUDA_REDUCE_CUH
 #define DLRMC_CODEGEN_CUDA_REDUCE_CUH
 
+// Sums and products of integers wrap, as in torch; signed overflow is undefined in C++.
 struct Sum {
+    static __device__ __forceinline__ long long apply(long long a, long long b) {
+        return static_cast<long long>(static_cast<unsigned long long>(a) +
+                                      static_cast<unsigned long long>(b));
+    }
     template <typename T>
     static __device__ __forceinline__ T apply(T a, T b) {
         return a + b;
@@ -10,6 +15,10 @@ struct Sum {
 };
 
 struct Product {
+    static __device__ __forceinline__ long long apply(long long a, long long b) {
+        return static_cast<long long>(static_cast<unsigned long long>(a) *
+                                      static_cast<unsigned long long>(b));
+    }
     template <typename T>
     static __device__ __forceinline__ T apply(T a, T b) {
         return a * b;

@@ -146,7 +146,7 @@ def _emit_elements(emission: _Emission, threads: int) -> tuple[int, int]:
     blocks = emission.blocks
     writer = ExpressionWriter(blocks, emission.load, emission.tables, emission.faults)
     blocks.write(
-        *_thread_number("i", emission, block),
+        _thread_number("i", emission, block),
         f"if (i >= {count}) return;",
     )
     blocks.declare("i")
@@ -161,7 +161,7 @@ def _emit_rows(emission: _Emission, rows: _Rows, threads: int) -> tuple[int, int
     # Uniform: all lanes of a warp have the same row.
     emission.blocks = blocks = CodeBlocks(is_uniform=True)
     blocks.write(
-        *_thread_number("row", emission, block, f" / {WARP_LANES}"),
+        _thread_number("row", emission, block, WARP_LANES),
         f"const int lane = threadIdx.x % {WARP_LANES};",
         f"if (row >= {rows.count}) return;",
     )
@@ -179,12 +179,14 @@ def _store_element(emission: _Emission, writer: ExpressionWriter, rows: _Rows) -
     emission.store_all(writer, lambda node: rows.indices(node, row, element))
 
 
-def _thread_number(name: str, emission: _Emission, block: int, suffix: str = "") -> tuple[str, ...]:
+def _thread_number(name: str, emission: _Emission, block: int, divisor: int = 1) -> str:
     """The declaration of the thread's number in the grid, of a width that fits all indices of the kernel."""
-    if _largest_position(emission.body, emission.context) < LARGEST_NARROW:
-        return (f"const int {name} = (blockIdx.x * {block} + threadIdx.x){suffix};",)
-    number = f"(static_cast<long long>(blockIdx.x) * {block} + threadIdx.x){suffix}"
-    return (f"const long long {name} = {number};",)
+    number = f"blockIdx.x * {block} + threadIdx.x"
+    type = "int"
+    if _largest_position(emission.body, emission.context) >= LARGEST_NARROW:
+        number, type = f"static_cast<long long>(blockIdx.x) * {block} + threadIdx.x", "long long"
+    number = f"({number}) / {divisor}" if divisor > 1 else number
+    return f"const {type} {name} = {number};"
 
 
 def _largest_position(body: Graph, context: KernelContext) -> int:
