@@ -1,0 +1,56 @@
+"""The whole compiler on one screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from dlrmc.codegen.emit import emit_module
+from dlrmc.frontend import import_program
+from dlrmc.ir.node import LEAVES
+from dlrmc.ir.printer import print_graph
+from dlrmc.options import Options
+from dlrmc.passes import driver
+from dlrmc.passes.pipeline import PIPELINE
+from dlrmc.runtime.build import Build
+from dlrmc.runtime.compiled import Compiled
+from dlrmc.runtime.targets import choose_target
+from dlrmc.schedule.build import build_plan
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+def compile(exported_program: ExportedProgram, **options: Any) -> Compiled:
+    """Compile an exported program.
+
+    Args:
+        exported_program: of `torch.export.export`, with inference semantics (`model.eval()`).
+        **options: the fields of `dlrmc.Options`, by name.
+
+    Raises:
+        OptionError: an option is unknown or out of range.
+        UnsupportedOpsError: the program has ops that dlrmc cannot compile; all of them are listed.
+        FrontendError: the program cannot be imported for another reason.
+        CompileError: the target's compiler is missing or fails.
+    """
+    return Compiled(build(exported_program, Options.of(**options)))
+
+
+def build(exported_program: ExportedProgram, options: Options) -> Build:
+    """Everything but loading: import, passes, plan and emitted source."""
+    program = import_program(exported_program)
+    graph = program.graph.copy()
+    driver.run(graph, PIPELINE)
+    plan = build_plan(graph)
+    target = choose_target(options, program.weights)
+    return Build(
+        program=program,
+        imported_text=print_graph(program.graph),
+        imported_ops=Counter(node.op.name for node in program.graph.nodes if not node.is_op(*LEAVES)),
+        graph=graph,
+        plan=plan,
+        module=emit_module(plan, target.limits, graph),
+        target=target,
+        options=options,
+    )
