@@ -1,7 +1,7 @@
 """Readers of all the rows of one value, one by one, read the value itself.
 
-An embedding_bag_group stands as [B, T, D]; its bags are selects. A cat, pairwise_dot or linear that lists several of
-them in order takes the group, or the part of it, instead: one operand, and no copy for the cat.
+An embedding_bag_group stands as [B, T, D]; its bags are selects. A cat, pairwise_dot or linear that lists
+several of them in order takes the group, or the part of it, instead: one operand, and no copy for the cat.
 """
 
 from __future__ import annotations

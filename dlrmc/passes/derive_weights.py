@@ -9,7 +9,8 @@ from dlrmc.ir.op import map_operands
 from dlrmc.ir.strided import VIEW_OPS, resolve_strided
 from dlrmc.passes.pass_types import PassResult
 
-# A table that is computed from a larger one stays in the program: memory for a second table is not ours to take.
+# A table that is computed from a larger one stays in the program: memory for a second table is not ours to
+# take.
 TABLE_BYTES_MAX = 64 << 20
 
 _LOOKUPS = ("embedding", "embedding_bag", "embedding_bag_group")
@@ -89,7 +90,7 @@ def _derive(graph: Graph, root: Node) -> None:
 
 
 def _members(root: Node) -> list[Node]:
-    """The root and all that it is computed from down to weights, consts and derived values, operands first."""
+    """The root and all that it is made of, down to weights, consts and derived values, operands first."""
     members: dict[Node, None] = {}
 
     def visit(node: Node) -> Iterator[Node]:

@@ -23,10 +23,10 @@ _FIRINGS_SPARE = 200
 def apply_rules(graph: Graph, rules: Sequence[Rule], *, checked: bool = False) -> PassResult:
     """Rewrite the graph until no rule fires.
 
-    At each node, in topological order, the first rule of `rules` that fits fires; sweeps go on until one changes
-    nothing. The engine checks that types are as the pattern writes them, that no inner value is read outside the
-    match, and that the new value has the old one's type; it moves the uses, erases what was inside, and keeps the
-    name.
+    At each node, in topological order, the first rule of `rules` that fits fires; sweeps go on until one
+    changes nothing. The engine checks that types are as the pattern writes them, that no inner value is read
+    outside the match, and that the new value has the old one's type; it moves the uses, erases what was
+    inside, and keeps the name.
 
     Args:
         graph: rewritten in place.

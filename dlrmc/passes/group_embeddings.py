@@ -5,7 +5,8 @@ One launch then serves all tables. Rows, bag lengths, modes, options and dtypes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from dlrmc.ir.graph import Graph, Node
@@ -20,51 +21,75 @@ TABLES_MAX = 96
 _READERS = ("pairwise_dot", "linear", "cat")
 
 
+@dataclass(frozen=True)
+class _Paths:
+    """Which bags each bag depends on.
+
+    `bit` is the power of two that stands for a bag, `upstream` the union of those of the bags above a value.
+    """
+
+    bit: Mapping[Node, int]
+    upstream: Mapping[Node, int]
+
+    @staticmethod
+    def of(graph: Graph) -> _Paths:
+        bit: dict[Node, int] = {}
+        upstream: dict[Node, int] = {}
+        for node in graph.nodes:
+            upstream[node] = 0
+            for operand in node.inputs:
+                upstream[node] |= upstream[operand] | bit.get(operand, 0)
+            if node.is_op("embedding_bag"):
+                bit[node] = 1 << len(bit)
+        return _Paths(bit, upstream)
+
+    def run_between(self, a: Node, b: Node) -> bool:
+        """Whether one of two bags depends on the other."""
+        return bool(self.upstream[a] & self.bit[b] or self.upstream[b] & self.bit[a])
+
+
 def run(graph: Graph) -> PassResult:
     """Join until no two bags may be joined."""
     groups = bags = 0
     while True:
         group = find(graph)
-        if len(group) < 2:
+        if not group:
             return PassResult.of({"groups": groups, "bags": bags})
         join(graph, group)
         groups, bags = groups + 1, bags + len(group)
 
 
 def find(graph: Graph) -> tuple[Node, ...]:
-    """The first largest set of bags that may be one op, in the order in which they are read; empty if there is none."""
+    """The first two or more bags that may be one op, in the order in which they are read; else empty."""
     by_kind: dict[TensorType, list[Node]] = {}
     for bag in _in_reading_order(graph):
         by_kind.setdefault(bag.type, []).append(bag)
-    upstream = _upstream_bags(graph)
+    paths = _Paths.of(graph)
     for bags in by_kind.values():
         for position, first in enumerate(bags):
             group = [first]
             for bag in bags[position + 1 :]:
-                if may_join(group, bag, upstream):
+                if may_join(group, bag, paths):
                     group.append(bag)
             if len(group) > 1:
                 return tuple(group)
     return ()
 
 
-def may_join(group: list[Node], bag: Node, upstream: dict[Node, int]) -> bool:
+def may_join(group: Sequence[Node], bag: Node, paths: _Paths) -> bool:
     """Whether the bag can be computed together with the group.
 
-    The types are equal by construction of the candidates. No path may run between any two of them, or the joined op
-    would depend on itself.
+    Dtype, width and number of bags must be equal, and no path may run between any two of them, or the
+    joined op would depend on itself.
     """
-    if len(group) >= TABLES_MAX:
+    if len(group) >= TABLES_MAX or bag.type != group[0].type:
         return False
-    numbers = {node: number for number, node in enumerate(_bags(upstream))}
-    return not any(
-        upstream[bag] >> numbers[other] & 1 or upstream[other] >> numbers[bag] & 1 for other in group
-    )
+    return not any(paths.run_between(bag, other) for other in group)
 
 
 def join(graph: Graph, group: tuple[Node, ...]) -> Node:
     """Replace the bags by one group and a `select` for each."""
-    last = group[0]
+    first = group[0]
     made = graph.add(
         "embedding_bag_group",
         (
@@ -75,8 +100,8 @@ def join(graph: Graph, group: tuple[Node, ...]) -> Node:
         ),
         _options(group),
         name="bags",
-        source=last.source,
-        place=last,
+        source=first.source,
+        place=first,
     )
     for position, bag in enumerate(group):
         part = graph.add("select", (made,), {"dim": 1, "index": position}, source=bag.source, place=bag)
@@ -121,22 +146,3 @@ def _bag_operands(node: Node) -> Iterator[Node]:
             value = one(value.operands[0])
         if value.is_op("embedding_bag"):
             yield value
-
-
-def _bags(upstream: dict[Node, int]) -> list[Node]:
-    return [node for node in upstream if node.is_op("embedding_bag")]
-
-
-def _upstream_bags(graph: Graph) -> dict[Node, int]:
-    """For each value the set of bags that it depends on, as bits: bit k is the k-th bag in topological order."""
-    upstream: dict[Node, int] = {}
-    count = 0
-    for node in graph.nodes:
-        bits = 0
-        for operand in node.inputs:
-            bits |= upstream[operand]
-        upstream[node] = bits
-        if node.is_op("embedding_bag"):
-            upstream[node] = bits | 1 << count
-            count += 1
-    return upstream

@@ -25,13 +25,13 @@ COMMUTATIVE = frozenset(
     ("add", "mul", "maximum", "minimum", "eq", "ne", "logical_and", "logical_or")
 )  # only ever asked for membership
 
-# Values by name: a node, None for an absent one, a tuple of nodes for a run, an int for a dimension, a tuple of
-# ints for a run of dimensions, a dtype, or an attribute's value.
+# Values by name: a node, None for an absent one, a tuple of nodes for a run, an int for a dimension, a tuple
+# of ints for a run of dimensions, a dtype, or an attribute's value.
 Bindings = Mapping[str, Any]
 
 
 class Match:
-    """What the holes of a pattern stand for, each an attribute of its name; `root` is the node of the last line."""
+    """What the holes of a pattern stand for, by name; `root` is the node of the last line."""
 
     __slots__ = ("_bindings", "_graph", "root")
 

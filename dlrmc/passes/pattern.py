@@ -1,6 +1,7 @@
 """Patterns: what a rewrite rule looks for, as data.
 
-The text of a pattern is IR with holes; `dlrmc.passes.pattern_parser` reads it and `dlrmc.passes.matching` finds it.
+The text of a pattern is IR with holes; `dlrmc.passes.pattern_parser` reads it and `dlrmc.passes.matching`
+finds it.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class TypePattern:
 class Line:
     """One line of a pattern.
 
-    `op` is the empty string for a line that only gives a free value its type. `attributes` holds every attribute
-    of the card: what is not written has its default, as in IR text, unless the braces end in `...`.
+    `op` is the empty string for a line that only gives a free value its type. `attributes` holds every
+    attribute of the card: what is not written has its default, as in IR text, unless the braces end in
+    `...`.
     """
 
     name: str

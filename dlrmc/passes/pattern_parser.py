@@ -3,10 +3,10 @@
     %tt = permute(%t) {perm=[0,2,1]} : T[B,D,F]
     %z = bmm(%t, %tt)                : T[B,F,F]
 
-Beyond IR text there are: names for dimensions (`B`; `*S` for any number of them) and for dtypes (`T`), `$p` for an
-attribute, `...` at the end of the braces for all attributes that are not written, `?%b` for an operand that may be
-absent, `*%parts` for any number of list items, and lines `%x : T[B,D]` that only give a free value its type. The type
-of a line may be left out.
+Beyond IR text there are: names for dimensions (`B`; `*S` for any number of them) and for dtypes (`T`), `$p`
+for an attribute, `...` at the end of the braces for all attributes that are not written, `?%b` for an
+operand that may be absent, `*%parts` for any number of list items, and lines `%x : T[B,D]` that only give a
+free value its type. The type of a line may be left out.
 """
 
 from __future__ import annotations
@@ -175,10 +175,8 @@ class _LineParser:
     ) -> dict[str, Attribute | Variable]:
         rest = {spec.name: spec.default for spec in card.attributes if spec.name not in written}
         try:
-            complete(
-                card,
-                {**{n: v for n, v in written.items() if not isinstance(v, Variable)}, **_only(card, written)},
-            )
+            literals = {name: value for name, value in written.items() if not isinstance(value, Variable)}
+            complete(card, {**literals, **_placeholders(card, written)})
         except DlrmcError as error:
             raise self._error(f"{error.expected} (or `...`)") from error
         return {**written, **cast("dict[str, Attribute | Variable]", rest)}
@@ -276,10 +274,8 @@ class _LineParser:
         return ParseError(f"rule {self._rule}", found=found, expected=expected, context=[self._text, marker])
 
 
-def _only(card: Op, written: dict[str, Attribute | Variable]) -> dict[str, Attribute]:
+def _placeholders(card: Op, written: dict[str, Attribute | Variable]) -> dict[str, Attribute]:
     """A placeholder of the right kind for each attribute that is a hole, to check the others."""
-    samples: dict[str, Attribute] = {
-        "int": 0, "float": 0.0, "bool": False, "str": "", "dtype": DType.F32, "ints": (), "bools": (), "strs": (),
-    }  # fmt: skip
+    samples: dict[str, Attribute] = {"int": 0, "float": 0.0, "bool": False, "str": "", "dtype": DType.F32}
     holes = [spec for spec in card.attributes if isinstance(written.get(spec.name), Variable)]
-    return {spec.name: spec.choices[0] if spec.choices else samples[spec.kind] for spec in holes}
+    return {spec.name: spec.choices[0] if spec.choices else samples.get(spec.kind, ()) for spec in holes}

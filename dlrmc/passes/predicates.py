@@ -30,7 +30,8 @@ def is_uniform(node: Node) -> bool:
     return bool(node.inputs) and all(is_uniform(operand) for operand in node.inputs)
 
 
-# -- triangles -------------------------------------------------------------------------------------------------
+# -- triangles
+# -------------------------------------------------------------------------------------------------
 
 
 def pair_order(i: Node, j: Node, features: int) -> str | None:
@@ -74,7 +75,8 @@ def _wrapped(indices: Array, size: int) -> Array:
     return np.where(wide < 0, wide + size, wide)
 
 
-# -- sequences -------------------------------------------------------------------------------------------------
+# -- sequences
+# -------------------------------------------------------------------------------------------------
 
 
 def index_range(indices: Node, size: int) -> range | None:
@@ -99,7 +101,7 @@ def has_negative(indices: Node) -> bool:
 
 
 def bag_length(offsets: Node, ids: int, include_last_offset: bool) -> int | None:
-    """The length that all bags have where the const offsets are 0, L, 2L, ... and cover all ids; else None."""
+    """The length of every bag where the const offsets are 0, L, 2L, ... and cover all ids; else None."""
     if not is_const(offsets):
         return None
     bags = offsets.type.numel - int(include_last_offset)
@@ -115,14 +117,15 @@ def is_arange_offsets(offsets: Node, length: int) -> bool:
     return is_const(offsets) and bool(np.array_equal(offsets.value.reshape(-1).astype(np.int64), wanted))
 
 
-# -- readers ---------------------------------------------------------------------------------------------------
+# -- readers
+# ---------------------------------------------------------------------------------------------------
 
 
 def is_read_by_parts(match: Match, value: Node) -> bool:
     """Whether all that read a cat can read its parts instead, directly or through a view.
 
-    This is about cost, not about meaning: a cat that something else reads is made anyway, and is then the better
-    operand.
+    This is about cost, not about meaning: a cat that something else reads is made anyway, and is then the
+    better operand.
     """
     readers = match.readers(value)
     if readers is None:

@@ -24,13 +24,13 @@ class Rule:
     Args:
         name: what becomes what, in dashes.
         why: what is saved.
-        match: the pattern, in the notation of the IR (dlrmc/passes/pattern_parser.py); the last line is the root,
-            the lines above it are the inside, the names that no line defines are free.
+        match: the pattern, in the notation of the IR (dlrmc/passes/pattern_parser.py); the last line is the
+            root, the lines above it are the inside, the names that no line defines are free.
         build: makes the new value; it must have the root's type.
         where: what must hold besides; it sees nodes, dimensions and attributes by their names in the pattern.
-        shared: inner values that may also be used outside the match. They are views, which cost nothing, so that
-            leaving one in place for its other readers loses nothing. Any other inner value with a reader outside
-            keeps the rule from firing.
+        shared: inner values that may also be used outside the match. They are views, which cost nothing, so
+            that leaving one in place for its other readers loses nothing. Any other inner value with a
+            reader outside keeps the rule from firing.
 
     Raises:
         ParseError: the pattern is malformed, or `shared` names no inner value.

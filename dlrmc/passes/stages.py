@@ -1,7 +1,7 @@
 """Stage specs: which ops may stand in a graph after which pass.
 
-A pass that is not named here may leave any op. The driver checks the others, so that a pass that forgets a case fails
-where it does and not in the code generator.
+A pass that is not named here may leave any op. The driver checks the others, so that a pass that forgets a
+case fails where it does and not in the code generator.
 """
 
 from __future__ import annotations

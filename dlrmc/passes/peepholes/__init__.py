@@ -1,4 +1,4 @@
-"""Rewrite rules by theme. The order is that of preference at one node; `engine.apply_rules` goes on to a fixpoint."""
+"""Rewrite rules by theme, in the order of preference at one node."""
 
 from __future__ import annotations
 

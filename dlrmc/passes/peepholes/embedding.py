@@ -62,7 +62,8 @@ def _fixed_length(m: Match) -> int | None:
 def _fixed_bag(b: Builder, m: Match) -> Node:
     shape = (m.o.shape[0] - int(m.last), _fixed_length(m) or 0)
     weights = None if m.s is None else b.view(m.s, shape)
-    return b.embedding_bag(m.w, b.view(m.ids, shape), weights=weights, mode=m.mode, padding_idx=m.pad)
+    attributes = {**m.root.attributes, "include_last_offset": False}
+    return b.op("embedding_bag", m.w, b.view(m.ids, shape), None, weights, **attributes)
 
 
 def _same_bag(b: Builder, m: Match, ids: Node, offsets: Node | None) -> Node:
@@ -117,7 +118,7 @@ RULES: tuple[Rule, ...] = (
         name="bag-of-constant-offsets-to-fixed-length",
         why="Where the offsets are 0, L, 2L, ... they need not be read.",
         match="""%ids : I[M]
-                 %y = embedding_bag(%w, %ids, %o, ?%s) {mode=$mode, include_last_offset=$last, padding_idx=$pad}""",
+                 %y = embedding_bag(%w, %ids, %o, ?%s) {include_last_offset=$last, ...}""",
         where=lambda m: _fixed_length(m) is not None,
         build=_fixed_bag,
     ),

@@ -114,7 +114,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="scale-into-linear",
-        why="A scale that is the same for every request, such as a batch norm's, goes into the weight at load.",
+        why="A scale that no request changes, such as a batch norm's, goes into the weight at load.",
         match="""%s : T[*U,N]
                  %y = linear([*%x], %w, ?%b) {alpha=$p} : T[*S,N]
                  %z = mul(%y, %s) : T[*S,N]""",

@@ -23,7 +23,7 @@ def _slice_of_slice(b: Builder, m: Match) -> Node:
 
 
 def _parts_at(m: Match, start: int, stop: int) -> list[tuple[Node, int]]:
-    """The one part of a cat that holds start to stop along the cat's dimension, and where it begins; or nothing."""
+    """The one part of a cat that holds start to stop along its dimension, and where it begins; or nothing."""
     found: list[tuple[Node, int]] = []
     begin = 0
     for part in m.parts:
