@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from dlrmc.ir.attributes import Attributes
@@ -17,17 +19,19 @@ from dlrmc.ir.ops.rules import broadcast, require_float, require_number, require
 from dlrmc.ir.types import DType, TensorType
 
 # The C type that holds one element while a kernel computes with it.
-COMPUTE_TYPES = {
-    DType.F64: "double",
-    DType.F32: "float",
-    DType.F16: "float",
-    DType.BF16: "float",
-    DType.I64: "long long",
-    DType.I32: "int",
-    DType.U8: "unsigned char",
-    DType.I8: "signed char",
-    DType.BOOL: "bool",
-}
+COMPUTE_TYPES: Mapping[DType, str] = MappingProxyType(
+    {
+        DType.F64: "double",
+        DType.F32: "float",
+        DType.F16: "float",
+        DType.BF16: "float",
+        DType.I64: "long long",
+        DType.I32: "int",
+        DType.U8: "unsigned char",
+        DType.I8: "signed char",
+        DType.BOOL: "bool",
+    }
+)
 
 
 def atom(expression: str) -> str:

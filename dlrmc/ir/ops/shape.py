@@ -174,7 +174,7 @@ class Cat(Op):
 
 
 class Assemble(Cat):
-    """What `cat` computes, made without a copy: the kernels of the parts write into their slices of its buffer.
+    """What `cat` computes, without a copy: the kernels of the parts write into their slices of its buffer.
 
     The pass `assemble` makes it of a cat whose parts have kernels of their own and are read by nothing else.
     """
