@@ -85,7 +85,7 @@ def main() -> None:
         exported = torch.export.load(path)
 
     compiled = dlrmc.compile(exported, target=arguments.target)
-    print(compiled.report())
+    print(compiled.report(ir=True))
     scores = compiled(*inputs)
     with torch.no_grad():
         eager = model(*inputs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -20,9 +19,6 @@ from dlrmc.errors import DlrmcError
 
 EXIT_USER_ERROR = 1
 EXIT_INTERNAL_ERROR = 3
-# A shell's number for a program that a closed pipe or an interrupt ends.
-EXIT_BROKEN_PIPE = 141
-EXIT_INTERRUPTED = 130
 DEBUG_FLAG = "--debug"
 
 COMMANDS = (("dump-ir", dump_ir), ("dump-cuda", dump_cuda), ("opt", opt), ("run", run), ("doctor", doctor))
@@ -65,12 +61,6 @@ def _run(arguments: list[str], debug: bool) -> int:
         build_app()(args=arguments, prog_name="dlrmc")
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else EXIT_USER_ERROR
-    except BrokenPipeError:
-        # The reader has gone; point standard output elsewhere so that the interpreter's last flush is quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
     except DlrmcError as error:
         if debug:
             raise

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dlrmc.cli.sources import STANDARD, read_program, write_text
-from dlrmc.cli.stages import FINAL, Stage, find_stage, initial_graph, pipeline, trace
+from dlrmc.cli.stages import FINAL, IMPORT, Snapshot, find_stage, initial_graph, pipeline, trace
 
 
 class Format(StrEnum):
@@ -41,7 +41,7 @@ def dump_ir(
     write_text(output, render(shown, form, sources=sources, headings=every))
 
 
-def render(stages: Sequence[Stage], form: Format, *, sources: bool = False, headings: bool = False) -> str:
+def render(stages: Sequence[Snapshot], form: Format, *, sources: bool = False, headings: bool = False) -> str:
     """The stages in one of the formats, ending in a newline.
 
     Args:
@@ -65,13 +65,11 @@ def render(stages: Sequence[Stage], form: Format, *, sources: bool = False, head
             return "".join(_text(stage, sources, headings) for stage in stages)
 
 
-def _text(stage: Stage, sources: bool, heading: bool) -> str:
-    from dlrmc.cli.stages import IMPORT
+def _text(stage: Snapshot, sources: bool, heading: bool) -> str:
     from dlrmc.ir.printer import print_graph
 
     text = print_graph(stage.graph, sources=sources)
     if not heading:
         return text
-    if stage.name == IMPORT:
-        return f"// {IMPORT}\n{text}"
-    return f"// {stage.summary}\n" + (text if stage.changes else "")
+    shown = stage.changes or stage.name == IMPORT
+    return f"// {stage.summary}\n" + (text if shown else "")

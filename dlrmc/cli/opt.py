@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dlrmc.cli.sources import STANDARD, read_program, write_text
-from dlrmc.cli.stages import find_passes, initial_graph, pipeline, trace
+from dlrmc.cli.stages import find_passes, initial_graph, list_passes, pipeline, trace
 
 
 def opt(
@@ -22,17 +22,17 @@ def opt(
         bool,
         typer.Option("--print-changed", help="The IR after each pass that changed it, not only the last."),
     ] = False,
-    list_passes: Annotated[bool, typer.Option("--list-passes", help="Name all passes and end.")] = False,
+    names: Annotated[bool, typer.Option("--list-passes", help="Name all passes and end.")] = False,
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write; - is standard output.")
     ] = STANDARD,
 ) -> None:
     """Run passes on IR text and print what comes out."""
-    if list_passes:
-        typer.echo(list_of_passes(), nl=False)
+    if names:
+        typer.echo(list_passes(), nl=False)
         return
-    names = [name.strip() for name in passes.split(",") if name.strip()]
-    chosen = find_passes(names) if names else pipeline()
+    wanted = [name.strip() for name in passes.split(",") if name.strip()]
+    chosen = find_passes(wanted) if wanted else pipeline()
     stages = trace(initial_graph(read_program(file)), chosen)
     from dlrmc.ir.printer import print_graph
 
@@ -42,10 +42,3 @@ def opt(
     changed = [stage for stage in stages[1:] if stage.changes]
     texts = [f"// {stage.summary}\n{print_graph(stage.graph)}" for stage in changed]
     write_text(output, "".join(texts) or "// no pass changed anything\n")
-
-
-def list_of_passes() -> str:
-    """One pass a line, in the order of the pipeline, with its reason."""
-    passes = pipeline()
-    width = max(len(each.name) for each in passes)
-    return "".join(f"{each.name:{width}}  {each.why}\n" for each in passes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,29 +20,20 @@ FINAL = "final"
 
 
 @dataclass(frozen=True)
-class Stage:
+class Snapshot:
     """The graph after one pass.
 
     Args:
-        name: `import`, or the pass's name.
+        name: `import`, or the pass's name; a pass that runs again is `dce-2`.
         graph: a copy that later passes do not touch.
         changes: how much the pass changed; 0 for the import.
-        counts: how often each named thing happened.
+        summary: one line that says so.
     """
 
     name: str
     graph: Graph
     changes: int
-    counts: Mapping[str, int]
-
-    @property
-    def summary(self) -> str:
-        """`cse: 3 changes (merge 3)`, or `cse: no change`."""
-        if not self.changes:
-            return f"{self.name}: no change"
-        counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
-        plural = "" if self.changes == 1 else "s"
-        return f"{self.name}: {self.changes} change{plural}" + (f" ({counts})" if counts else "")
+    summary: str
 
 
 def initial_graph(program: ExportedProgram | Graph) -> Graph:
@@ -63,16 +54,26 @@ def initial_graph(program: ExportedProgram | Graph) -> Graph:
     return import_program(program).graph
 
 
-def trace(graph: Graph, passes: Sequence[Pass]) -> tuple[Stage, ...]:
-    """Run the passes on a copy and keep the graph after each; the first stage is the import."""
-    from dlrmc.passes.driver import run_pass
+def trace(graph: Graph, passes: Sequence[Pass]) -> tuple[Snapshot, ...]:
+    """Run the passes on a copy and keep the graph after each; the first snapshot is the import.
+
+    Raises:
+        PassError, VerifyError: a pass did what it must not.
+    """
+    from dlrmc.passes import driver
 
     working = graph.copy()
-    stages = [Stage(IMPORT, working.copy(), 0, {})]
-    for each in passes:
-        result = run_pass(working, each)
-        stages.append(Stage(each.name, working.copy(), result.changes, result.counts))
-    return tuple(stages)
+    snapshots = [Snapshot(IMPORT, working.copy(), 0, IMPORT)]
+    times: dict[str, int] = {}
+
+    def keep(stage: driver.Stage, after: Graph) -> None:
+        times[stage.name] = times.get(stage.name, 0) + 1
+        name = stage.name if times[stage.name] == 1 else f"{stage.name}-{times[stage.name]}"
+        summary = name + stage.summary.removeprefix(stage.name)
+        snapshots.append(Snapshot(name, after.copy(), stage.changes, summary))
+
+    driver.run(working, passes, on_stage=keep)
+    return tuple(snapshots)
 
 
 def pipeline() -> tuple[Pass, ...]:
@@ -86,34 +87,39 @@ def find_passes(names: Sequence[str]) -> tuple[Pass, ...]:
     """The passes of these names, in the order given; a name may stand more than once.
 
     Raises:
-        OptionError: an unknown name, with the nearest known one.
+        PassError: an unknown name, with the nearest known one.
     """
-    known = {each.name: each for each in pipeline()}
-    for name in names:
-        if name not in known:
-            raise _unknown("pass", name, tuple(known))
-    return tuple(known[name] for name in names)
+    from dlrmc.passes import driver
+    from dlrmc.passes.pipeline import PIPELINE, THEME_PASSES
+
+    return driver.find_passes(names, (*PIPELINE, *THEME_PASSES))
 
 
-def find_stage(stages: Sequence[Stage], name: str) -> Stage:
-    """The last stage of that name; `final` is the last of all.
+def list_passes() -> str:
+    """One pass a line with its reason: the pipeline in order, then the parts of it that `opt` knows."""
+    from dlrmc.passes.pipeline import PIPELINE, THEME_PASSES
+
+    passes = (*PIPELINE, *THEME_PASSES)
+    width = max(len(each.name) for each in passes)
+    return "".join(f"{each.name:{width}}  {each.why}\n" for each in passes)
+
+
+def find_stage(snapshots: Sequence[Snapshot], name: str) -> Snapshot:
+    """The snapshot of that name; `final` is the last of all.
 
     Raises:
         OptionError: an unknown name, with the nearest known one.
     """
     if name == FINAL:
-        return stages[-1]
-    found = [stage for stage in stages if stage.name == name]
-    if not found:
-        raise _unknown("stage", name, (*(stage.name for stage in stages), FINAL))
-    return found[-1]
-
-
-def _unknown(kind: str, name: str, known: Sequence[str]) -> OptionError:
+        return snapshots[-1]
+    for snapshot in snapshots:
+        if snapshot.name == name:
+            return snapshot
+    known = [*(snapshot.name for snapshot in snapshots), FINAL]
     near = difflib.get_close_matches(name, known, n=1)
-    return OptionError(
-        f"{kind} {name!r}",
-        found=f"there is no such {kind}",
+    raise OptionError(
+        f"stage {name!r}",
+        found="there is no such stage",
         expected="one of " + ", ".join(known),
         hint=f"did you mean {near[0]}?" if near else "",
     )

@@ -65,7 +65,7 @@ def test_a_process_exits_with_the_code_and_a_clean_error() -> None:
     assert b"Traceback" in run_process("dump-ir", "-", "--debug", stdin=b"graph {").stderr
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_reader_that_goes_away_ends_the_program_quietly() -> None:
     text = b"graph @g {\n  input %x : f32[2]\n  return %x\n}\n"
     command = [sys.executable, "-m", "dlrmc", "dump-ir", "-", "--stage", "import"]
     read_end, write_end = os.pipe()
@@ -75,7 +75,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     )
     os.close(write_end)
     assert done.stderr == b""
-    assert done.returncode == application.EXIT_BROKEN_PIPE
+    assert done.returncode == application.EXIT_USER_ERROR
 
 
 def test_help_needs_neither_torch_nor_networkx() -> None:

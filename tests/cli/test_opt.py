@@ -44,9 +44,9 @@ def test_all_passes_are_the_default(cli: Cli) -> None:
 
 
 def test_an_unknown_pass_names_the_nearest(cli: Cli) -> None:
-    done = cli("opt", "-", "--passes", "dce,cee", stdin=DEAD)
+    done = cli("opt", "-", "--passes", "dce,csee", stdin=DEAD)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: pass 'cee': there is no such pass\n")
+    assert done.err.startswith("error: pass 'csee': there is no such pass\n")
     assert "did you mean cse?" in done.err
 
 
