@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
+import numpy as np
+
 from dlrmc.codegen.index_expressions import Index, ravel, render
-from dlrmc.codegen.scalar_types import STORAGE_TYPES, literal, loaded, stored_literal
+from dlrmc.codegen.scalar_types import STORAGE_TYPES, bits_literal, literal, loaded, stored_literal
 from dlrmc.ir.graph import Node
+from dlrmc.ir.types import DType
 
 VALUES_A_LINE = 12
+_BIT_TYPES = MappingProxyType({DType.F32: "int", DType.F64: "long long"})
+_FROM_BITS = MappingProxyType({DType.F32: "__uint_as_float", DType.F64: "__longlong_as_double"})
 
 
 class ConstantTables:
@@ -21,7 +28,10 @@ class ConstantTables:
         position = ravel(indices, node.shape)
         if not position.terms:
             return literal(node.value.reshape(-1)[position.constant], node.type.dtype)
-        return loaded(f"{self.name(node)}[{render(position)}]", node.type.dtype)
+        element = f"{self.name(node)}[{render(position)}]"
+        if _is_held_as_bits(node):
+            return f"{_FROM_BITS[node.type.dtype]}({element})"
+        return loaded(element, node.type.dtype)
 
     def name(self, node: Node) -> str:
         """The C name of the table that holds a const node in row-major order."""
@@ -35,8 +45,17 @@ class ConstantTables:
         return tuple(_definition(name, node) for node, name in self._tables.items())
 
 
+def _is_held_as_bits(node: Node) -> bool:
+    """Infinities and NaNs have no constant expression without a header: a table with one holds bits."""
+    return node.type.dtype in _FROM_BITS and not bool(np.all(np.isfinite(node.value)))
+
+
 def _definition(name: str, node: Node) -> str:
-    values = [stored_literal(value, node.type.dtype) for value in node.value.reshape(-1)]
+    dtype = node.type.dtype
+    is_bits = _is_held_as_bits(node)
+    element_type = f"unsigned {_BIT_TYPES[dtype]}" if is_bits else STORAGE_TYPES[dtype]
+    write = bits_literal if is_bits else stored_literal
+    values = [write(value, dtype) for value in node.value.reshape(-1)]
     rows = [", ".join(values[at : at + VALUES_A_LINE]) for at in range(0, len(values), VALUES_A_LINE)]
-    head = f"static __device__ const {STORAGE_TYPES[node.type.dtype]} {name}[{len(values)}] = {{"
+    head = f"static __device__ const {element_type} {name}[{len(values)}] = {{"
     return "\n".join([head, *(f"    {row}," for row in rows), "};"])

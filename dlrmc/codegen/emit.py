@@ -68,7 +68,7 @@ def is_indirect(buffer: BufferRef) -> bool:
 
 
 def alignment_bytes(buffer: BufferRef) -> int:
-    """Bytes of which the data's address is a multiple: at most BASE_ALIGNMENT_BYTES, to which every buffer starts."""
+    """Bytes of which the data's address is a multiple; every buffer starts at a multiple of the largest."""
     return math.gcd(buffer.offset_bytes, BASE_ALIGNMENT_BYTES)
 
 

@@ -39,7 +39,8 @@ class Fold:
         operator: Sum, Product, Maximum or Minimum of reduce.cuh.
         dtype: of the accumulator.
         count: number of terms.
-        term: the expression of the term at a position below `count`, of the accumulator's type.
+        term: the expression of the term at a position below `count`, of the accumulator's type. It is called
+            again after a rehearsal, so that it must ask each time for the folds that it needs itself.
         result: dtype of the result.
         finish: turns the accumulated value into the result; None where it is the result.
     """
@@ -130,6 +131,7 @@ def _reduce(
 ) -> str:
     x, dims = one(node.operands[0]), node.attributes.ints("dims")
     sizes = tuple(x.shape[dim] for dim in dims)
+    count = math.prod(sizes)
     kept = _kept(indices, x.type.rank, dims, node.attributes.bool("keepdim"))
     result, dtype = node.type.dtype, accumulator(node.type.dtype)
 
@@ -139,15 +141,18 @@ def _reduce(
         return _converted(writer.value(x, at), x.type.dtype, dtype)
 
     def finish(total: str) -> str:
-        count = literal(np.array(math.prod(sizes), dtype.numpy), dtype)
-        value = _converted(f"{total} / {count}" if is_mean else total, dtype, result)
-        return rounded(value, result)
+        value = _mean(total, count, dtype) if is_mean else total
+        return rounded(_converted(value, dtype, result), result)
 
     is_finished = not is_mean and result is dtype
-    reduction = Fold(
-        node.op.name, operator, dtype, math.prod(sizes), term, result, None if is_finished else finish
-    )
+    reduction = Fold(node.op.name, operator, dtype, count, term, result, None if is_finished else finish)
     return fold(writer, node, indices, reduction)
+
+
+def _mean(total: str, count: int, dtype: DType) -> str:
+    """The mean of `count` terms; of none it is NaN, as in torch."""
+    value = np.array(count or np.nan, dtype.numpy)
+    return f"{total} / {literal(value, dtype)}"
 
 
 def _kept(indices: Indices, rank: int, dims: tuple[int, ...], keepdim: bool) -> dict[int, Index]:
@@ -168,16 +173,19 @@ def _softmax(writer: ExpressionWriter, node: Node, indices: Indices) -> str:
     def element(position: Index) -> str:
         return writer.value(x, _at(indices, dim, position))
 
-    def power(position: Index) -> str:
-        return f"exp{suffix}({element(position)} - {largest})"
+    def largest() -> str:
+        return fold(writer, node, row, Fold("max", "Maximum", compute, count, element, compute))
 
-    largest = fold(writer, node, row, Fold("max", "Maximum", compute, count, element, compute))
+    def power(position: Index) -> str:
+        return f"exp{suffix}({element(position)} - {largest()})"
+
+    largest()
     total = fold(writer, node, row, Fold("total", "Sum", compute, count, power, compute))
     value = writer.value(x, indices)
     if node.is_op("log_softmax"):
-        expression = f"({value} - {largest}) - log{suffix}({total})"
+        expression = f"({value} - {largest()}) - log{suffix}({total})"
     else:
-        expression = f"exp{suffix}({value} - {largest}) / {total}"
+        expression = f"exp{suffix}({value} - {largest()}) / {total}"
     return writer.bind(node, indices, rounded(expression, node.type.dtype))
 
 
@@ -198,19 +206,20 @@ def _layer_norm(writer: ExpressionWriter, node: Node, indices: Indices) -> str:
     def element(position: Index) -> str:
         return writer.value(x, (*indices[:-1], position))
 
-    def square(position: Index) -> str:
-        centred = f"({element(position)} - {mean})"
-        return f"{centred} * {centred}"
+    def mean() -> str:
+        reduction = Fold("mean", "Sum", compute, count, element, compute, lambda total: f"{total} / {length}")
+        return fold(writer, node, row, reduction)
 
-    def mean_of(total: str) -> str:
-        return f"{total} / {length}"
+    def square(position: Index) -> str:
+        centred = f"({element(position)} - {mean()})"
+        return f"{centred} * {centred}"
 
     def inverse_deviation(total: str) -> str:
         return f"{one_literal} / sqrt{suffix}({total} / {length} + {epsilon})"
 
-    mean = fold(writer, node, row, Fold("mean", "Sum", compute, count, element, compute, mean_of))
+    mean()
     scale = fold(writer, node, row, Fold("scale", "Sum", compute, count, square, compute, inverse_deviation))
-    expression = f"({writer.value(x, indices)} - {mean}) * {scale}"
+    expression = f"({writer.value(x, indices)} - {mean()}) * {scale}"
     weight, bias = optional(node.operands[1]), optional(node.operands[2])
     if weight is not None:
         expression = f"{expression} * {writer.value(weight, indices[-1:])}"

@@ -87,19 +87,15 @@ def _float_literal(value: float, dtype: DType) -> str:
 
 
 def stored_literal(value: Array, dtype: DType) -> str:
-    """A constant initialiser of one stored element."""
+    """A constant initialiser of one finite stored element."""
     if dtype in HALF_TYPES:
         return f"{STORAGE_TYPES[dtype]}{{{hex(int(np.asarray(value).view(np.uint16)))}}}"
     if dtype is DType.BOOL:
         return "1" if bool(value) else "0"
-    if dtype.is_float and not math.isfinite(float(value)):
-        return _nonfinite_initialiser(float(value), dtype)
     return literal(value, dtype)
 
 
-def _nonfinite_initialiser(value: float, dtype: DType) -> str:
-    """A constant expression, since a static table takes no call of a device function."""
-    name = "huge_val" if math.isinf(value) else "nan"
-    suffix = "" if dtype is DType.F64 else "f"
-    argument = '""' if name == "nan" else ""
-    return f"{'-' if value < 0 else ''}__builtin_{name}{suffix}({argument})"
+def bits_literal(value: Array, dtype: DType) -> str:
+    """A constant initialiser of the bits of one f32 or f64."""
+    unsigned = np.uint32 if dtype is DType.F32 else np.uint64
+    return hex(int(np.asarray(value).view(unsigned)))
