@@ -18,7 +18,7 @@ class Build:
     """Everything that the compiler made of one exported program.
 
     Args:
-        program: as imported; its own graph may since have been changed by the passes.
+        program: as imported.
         imported_text: the IR before the passes.
         imported_ops: how many nodes of each op it had, leaves left out.
         graph: the same after all passes.

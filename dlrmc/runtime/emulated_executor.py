@@ -28,13 +28,18 @@ class EmulatedExecutor:
     Args:
         plan: what runs on which buffers.
         module: the emitted source.
-        emulated: the same source, built for this machine.
+        emulated: the same source, built for this machine; None where there is no kernel.
         residents: weights and constants, on the CPU.
         log: what to do with ids out of range.
     """
 
     def __init__(
-        self, plan: Plan, module: ModuleSource, emulated: EmulatedModule, residents: Residents, log: FaultLog
+        self,
+        plan: Plan,
+        module: ModuleSource,
+        emulated: EmulatedModule | None,
+        residents: Residents,
+        log: FaultLog,
     ) -> None:
         self._plan = plan
         self._emulated = emulated
@@ -96,6 +101,8 @@ class EmulatedExecutor:
         return self._log.total
 
     def _launch_all(self) -> None:
+        if self._emulated is None:
+            return
         for launch in self._launches:
             kernel = launch.kernel
             self._emulated.launch(

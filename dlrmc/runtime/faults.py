@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,13 @@ FAULTS_DTYPE = np.dtype(
     align=True,
 )
 
-_RULES = {
-    "id": "0 <= id < {limit}, the rows of the table",
-    "index": "0 <= index < {limit}, the size of the dimension",
-    "offset": "offsets that start at 0, never fall and end at or before {limit}, the number of ids",
-}
+_RULES = MappingProxyType(
+    {
+        "id": "0 <= id < {limit}, the rows of the table",
+        "index": "0 <= index < {limit}, the size of the dimension",
+        "offset": "offsets that start at 0, never fall and end at or before {limit}, the number of ids",
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def make_executor(build: Build, cache: ModuleCache, log: FaultLog) -> Executor:
 
         kernels = [(kernel.name, len(kernel.params)) for kernel in build.module.kernels]
         folder = build.options.cache_dir / "emulator"
-        emulated = EmulatedModule.build(build.module.text, kernels, cache_dir=folder)
+        emulated = EmulatedModule.build(build.module.text, kernels, cache_dir=folder) if kernels else None
         residents = Residents(build.plan.residents, weights, target.device)
         return EmulatedExecutor(build.plan, build.module, emulated, residents, log)
     from dlrmc.runtime.cuda_executor import CudaExecutor, load_program

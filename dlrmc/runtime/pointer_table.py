@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import torch
 
 SMALL_CHUNK = 32
 LARGE_CHUNK = 400  # with the other arguments below the 4 KiB that every GPU takes as parameters
-_DTYPES = {size: np.dtype([("at", np.uint64, (size,))]) for size in (SMALL_CHUNK, LARGE_CHUNK)}
-_THREADS = {SMALL_CHUNK: 32, LARGE_CHUNK: 128}
+_DTYPES = MappingProxyType(
+    {size: np.dtype([("at", np.uint64, (size,))]) for size in (SMALL_CHUNK, LARGE_CHUNK)}
+)
+_THREADS = MappingProxyType({SMALL_CHUNK: 32, LARGE_CHUNK: 128})
 
 
 class PointerTable:

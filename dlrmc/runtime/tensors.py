@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,19 @@ import torch
 
 from dlrmc.ir.types import DType, TensorType
 
-TORCH_DTYPES = {
-    DType.F64: torch.float64,
-    DType.F32: torch.float32,
-    DType.F16: torch.float16,
-    DType.BF16: torch.bfloat16,
-    DType.I64: torch.int64,
-    DType.I32: torch.int32,
-    DType.U8: torch.uint8,
-    DType.I8: torch.int8,
-    DType.BOOL: torch.bool,
-}
+TORCH_DTYPES = MappingProxyType(
+    {
+        DType.F64: torch.float64,
+        DType.F32: torch.float32,
+        DType.F16: torch.float16,
+        DType.BF16: torch.bfloat16,
+        DType.I64: torch.int64,
+        DType.I32: torch.int32,
+        DType.U8: torch.uint8,
+        DType.I8: torch.int8,
+        DType.BOOL: torch.bool,
+    }
+)
 
 # Kernels read vectors of 16 bytes from the start of a buffer.
 ALIGNMENT_BYTES = 16

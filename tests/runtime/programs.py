@@ -101,7 +101,7 @@ def _output(leaf: Any, places: list[Any]) -> ValueOutput | ConstantOutput | Inpu
 
 def make_build(program: ImportedProgram, options: Options) -> Build:
     """All that `dlrmc.compile` does after the import, without the peepholes."""
-    graph = program.graph
+    graph = program.graph.copy()
     text, ops = print_graph(graph), count_ops(graph)
     target = choose_target(options, program.weights)
     form_kernels(graph)

@@ -110,6 +110,35 @@ def test_threads_may_share_a_program(lookup):
     assert failures == []
 
 
+def test_a_result_without_rows_launches_nothing(target, cache_dir):
+    text = "graph @empty {\n  input %x : f32[0,3]\n  %y = neg(%x) : f32[0,3]\n  return %y\n}\n"
+    empty = compile_program(make_program(text, {}, ("x",), {}, 0), cache_dir, target=target)
+    assert empty(torch.empty(0, 3)).shape == (0, 3)
+    assert "kernels: none" in empty.report()
+
+
+def test_a_constant_may_be_the_result(target, cache_dir):
+    text = "graph @fixed {\n  input %x : f32[2]\n  const %k : f32[2] = [1.0,2.0]\n  return %k, %x\n}\n"
+    fixed = compile_program(make_program(text, {}, ("x",), {}, (0, 1)), cache_dir, target=target)
+    x = torch.tensor([5.0, 6.0])
+    found = fixed(x)
+    assert [each.tolist() for each in found] == [[1.0, 2.0], [5.0, 6.0]]
+    assert found[1].data_ptr() != x.data_ptr()
+
+
+def test_sixteen_bit_tables(target, cache_dir):
+    text = """graph @half {
+  input %ids : i32[4]
+  weight %table : bf16[10,3] = "table"
+  %rows = embedding(%table, %ids) : bf16[4,3]
+  return %rows
+}
+"""
+    table = TABLE.bfloat16()
+    half = compile_program(make_program(text, {"table": table}, ("ids",), {}, 0), cache_dir, target=target)
+    assert torch.equal(half(IDS.int()), table[IDS])
+
+
 # -- binding to fixed addresses
 
 
