@@ -1,4 +1,4 @@
-"""Files on disk that are made once: written aside and moved into place, checked before use, built by one process at a time."""
+"""Files on disk that are made once: built by one process, moved into place whole, checked before use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCK_TIMEOUT_S = 900.0
 
 
 def digest_of(fields: Sequence[str]) -> str:
-    """SHA-256 over fields, each with its length so that none runs into the next; 32 hexadecimal digits of it."""
+    """32 hexadecimal digits of SHA-256 over fields, each with its length so that none runs into the next."""
     digest = hashlib.sha256()
     for field in fields:
         data = field.encode()
@@ -53,7 +53,7 @@ def cached_file(directory: Path, name: str, build: Callable[[Path], None]) -> Pa
             return path
         if path.exists():
             warnings.warn(
-                f"cache entry {path} is broken (its checksum is not the one written with it); it is built again",
+                f"cache entry {path} is broken (it has another checksum than was written); it is built again",
                 CacheWarning,
                 stacklevel=2,
             )

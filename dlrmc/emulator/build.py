@@ -14,7 +14,12 @@ from dlrmc.errors import CodegenError
 
 HEADERS = Path(__file__).parent / "cuda"
 _RUNTIME = HEADERS / "runtime" / "runtime.cpp"
-_DYNAMIC_SHARED = re.compile(r"\b(extern\s+)__shared__\b")
+# Comments and texts come first, so that a word in one of them is none of the two declarations.
+_SHARED = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?P<extern>\bextern\s+)__shared__\b|\b__shared__\b(?P<rest>[^;{}=]*);""",
+    re.DOTALL,
+)
+_DECLARED_NAME = re.compile(r"(\w+)\s*((?:\[[^\[\]]*\]\s*)*)$")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -58,17 +63,38 @@ def build_library(
 def translation_unit(source: str, kernels: Sequence[tuple[str, int]]) -> str:
     """What the compiler gets: the emulator's header, the source, and the table of its kernels.
 
-    `extern static` is no C++, so `extern __shared__` gets a word of its own; nothing else in the source is changed, and its lines
+    `extern __shared__` gets a word of its own, since `extern static` is no C++; behind each static array
+    comes an object that tells the runtime where it is. Nothing else in the source is changed, and its lines
     keep their numbers.
     """
     _check_kernels(kernels)
-    text = _DYNAMIC_SHARED.sub(r"\1__dynamic_shared__", source)
+    text = _SHARED.sub(_rewritten, source)
     calls = "\n".join(_call(i, name, count) for i, (name, count) in enumerate(kernels))
     rows = "\n".join(f'    {{"{name}", call_{i}}},' for i, (name, _) in enumerate(kernels))
     return (
         f'#include "emulator.h"\n#line 1 "{SOURCE_NAME}"\n{text}\n#line 1 "kernel_table.cpp"\n'
-        f"namespace dlrmc_emulator {{\n{calls}\nextern const KernelEntry kernel_table[] = {{\n{rows}\n}};\n}}\n"
+        f"namespace dlrmc_emulator {{\n{calls}\n"
+        f"extern const KernelEntry kernel_table[] = {{\n{rows}\n}};\n}}\n"
     )
+
+
+def _rewritten(match: re.Match[str]) -> str:
+    if match["extern"]:
+        return f"{match['extern']}__dynamic_shared__"
+    return match[0] if match["rest"] is None else _registered(match[0], match["rest"].rstrip())
+
+
+def _registered(declaration: str, rest: str) -> str:
+    name = _DECLARED_NAME.search(rest)
+    if name is None or "," in rest.replace(name[2], ""):
+        raise CodegenError(
+            "the emulator",
+            found=f"the declaration `{declaration}`",
+            expected="one variable or array for each __shared__",
+        )
+    array = name[1]
+    known = f"static const ::dlrmc_emulator::SharedArray {array}_is_shared(&{array}, sizeof {array});"
+    return f"{declaration} {known}"
 
 
 def _call(index: int, name: str, count: int) -> str:

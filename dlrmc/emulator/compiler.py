@@ -19,14 +19,15 @@ CANDIDATES = ("c++", "g++", "clang++")
 _TIMEOUT_S = 600
 _QUOTED_ERRORS = 5
 
-# No contraction: a fused multiply-add is there where the source has fmaf, on every machine. No errno: sqrtf and fmaf
-# become instructions. Signed overflow and aliasing follow the language, as under NVRTC.
+# No contraction: a fused multiply-add is there where the source has fmaf, on every machine. No errno: sqrtf
+# and fmaf become instructions. Signed overflow and aliasing follow the language, as under NVRTC.
 _COMMON_FLAGS = (
     "-std=c++17",
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-exceptions",
     "-fno-rtti",
+    "-fno-threadsafe-statics",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-Wno-unknown-pragmas",
@@ -57,8 +58,6 @@ class Compiler:
         own = ("-shared-libasan",) if self.is_clang else ("-fno-gnu-unique",)
         if not sanitize:
             return (*_COMMON_FLAGS, "-O1", *_processor_flags(), *(() if self.is_clang else own))
-        if not self.is_clang:
-            own += ("-fsanitize-sections=dlrmc_static_shared",)
         return (*_COMMON_FLAGS, "-O1", *_processor_flags(), *_SANITIZE_FLAGS, *own)
 
     def run(self, arguments: Sequence[str], source: str = "") -> None:
@@ -121,7 +120,7 @@ def _version(path: str) -> str:
 
 @functools.cache
 def _processor_flags() -> tuple[str, ...]:
-    """Let fmaf be one instruction where the processor has it; a call into the C library costs ten times that."""
+    """Let fmaf be one instruction where the processor has it; calling the C library costs ten times that."""
     if platform.machine() not in ("x86_64", "AMD64"):
         return ()
     try:

@@ -38,7 +38,7 @@ def launch_error(text: str, source: str) -> EmulationError:
 
 
 def quote_lines(source: str, line: int, *, around: int) -> list[str]:
-    """The line of a source and `around` lines on each side, numbered, the line itself marked; none for line 0."""
+    """The line and `around` lines on each side, numbered, the line itself marked; none for line 0."""
     lines = source.splitlines()
     if not 1 <= line <= len(lines):
         return []

@@ -83,7 +83,7 @@ def load_library(path: Path) -> Library:
 
 
 class StackPool:
-    """Stacks that all modules of the process share; they cost two memory mappings a thread, of which a process has few."""
+    """Stacks that all modules of the process share: each costs two memory mappings, and a process has few."""
 
     def __init__(self) -> None:
         self._free: list[int] = []

@@ -44,10 +44,8 @@ class EmulatedModule:
         sanitize: bool = False,
         compiler: str | None = None,
     ) -> EmulatedModule:
-        """Compile a source, or find it compiled; see `dlrmc.emulator.build.build_library` for arguments and errors."""
-        library = build_library(
-            source, kernels, cache_dir=cache_dir, sanitize=sanitize, compiler=compiler
-        )
+        """Compile a source, or find it compiled; arguments and errors are those of `build.build_library`."""
+        library = build_library(source, kernels, cache_dir=cache_dir, sanitize=sanitize, compiler=compiler)
         return cls(source, kernels, library, sanitize=sanitize)
 
     @property
@@ -73,14 +71,15 @@ class EmulatedModule:
             grid: blocks, as (x, y, z) or less.
             block: threads of a block, likewise; at most 1024 together.
             shared_bytes: dynamic shared memory of a block.
-            pointers: an address for each argument of the kernel; what is there is exactly as large as it is on the GPU.
-            order: which of the threads (and blocks) that can run goes first: `forward` the lowest, `reverse` the highest,
-                `random` any.
+            pointers: an address for each argument; what is there is exactly as large as it is on the GPU.
+            order: which of the threads (and blocks) that can run goes first: `forward` the lowest, `reverse`
+                the highest, `random` any.
             seed: of the order `random`.
 
         Raises:
             InputError: an argument is out of range; nothing has run.
-            EmulationError: the kernel deadlocked, trapped, or wrote past its shared memory; buffers are half written.
+            EmulationError: the kernel deadlocked, trapped, or wrote past its shared memory; buffers are half
+                written.
         """
         if self.sanitize:
             raise InputError(

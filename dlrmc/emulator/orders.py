@@ -22,8 +22,8 @@ def run_all_orders(
 ) -> None:
     """Run each launch in the orders forward, reverse and random (once a seed); all must leave the same bytes.
 
-    The arrays are changed in place, as by `run_launches`. Sums by floating-point atomics depend on the order by nature and
-    fail here, as they should: the compiler promises the same bits for the same call.
+    The arrays are changed in place, as by `run_launches`. Sums by floating-point atomics depend on the order
+    by nature and fail here, as they should: the compiler promises the same bits for the same call.
 
     Raises:
         ThreadOrderError: names the kernel, the two orders, and the first element that differs.

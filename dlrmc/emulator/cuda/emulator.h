@@ -21,11 +21,10 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __builtin_assume(condition) static_cast<void>(0)
 
-// A block's threads run on one OS thread, and blocks one after the other: a static is one block's.
-// They lie in one section, so that the runtime finds them and fills them with 0xFF before each block.
-#define __shared__ static __attribute__((section("dlrmc_static_shared")))
-// build.py turns `extern __shared__` into this, since `extern static` is no C++; the array itself is the
-// runtime's.
+// A block's threads run on one OS thread, and blocks one after the other: a static is one block's. build.py
+// adds a SharedArray behind each, and turns `extern __shared__` into the second word, since `extern static`
+// is no C++.
+#define __shared__ static
 #define __dynamic_shared__
 
 // clang-format off: each of these needs those above it
@@ -57,6 +56,12 @@ struct AnyPointer {
     operator T*() const {
         return static_cast<T*>(address);
     }
+};
+
+// Makes a static array in shared memory known to the runtime, which fills it with 0xFF now and before each
+// block.
+struct SharedArray {
+    SharedArray(void* address, size_t bytes) { register_shared_array(address, bytes); }
 };
 
 }  // namespace dlrmc_emulator

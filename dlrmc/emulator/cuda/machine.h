@@ -39,6 +39,8 @@ void close_copy_group();
 void finish_copies(int groups_left);
 inline constexpr int finish_uncommitted_too = -1;
 
+void register_shared_array(void* address, size_t bytes);
+
 // The module's table of kernels, which dlrmc/emulator/build.py writes.
 struct KernelEntry {
     const char* name;

@@ -4,11 +4,10 @@
 
 #include <cstring>
 
+#include "shared_memory.h"
 #include "state.h"
 
 namespace dlrmc_emulator {
-
-static bool in_section(const void* address);
 
 static void check_copy(void* shared, const void* global, int bytes, int valid_bytes, int line) {
     const auto size = static_cast<std::uintptr_t>(bytes);
@@ -21,7 +20,7 @@ static void check_copy(void* shared, const void* global, int bytes, int valid_by
     if (valid_bytes < 0 || valid_bytes > bytes) {
         fail_at(line, "cp.async of %d bytes, %d of them valid", bytes, valid_bytes);
     }
-    if (!in_section(shared)) fail_at(line, "cp.async to %p, which is not in shared memory", shared);
+    if (!is_shared(shared, size)) fail_at(line, "cp.async to %p, which is not in shared memory", shared);
 }
 
 void copy_later(void* shared, const void* global, int bytes, int valid_bytes, int line) {

@@ -1,5 +1,5 @@
-// Shared memory: one array for what is dynamic, one section for what is static. Both are filled with 0xFF (a
-// NaN) before each block, so that nothing of the block before is left, and what is read unwritten shows.
+// Shared memory: one array for what is dynamic, a list of arrays for what is static. All are filled with 0xFF
+// (a NaN) before each block, so that nothing of the block before is left, and what is read unwritten shows.
 #ifndef DLRMC_EMULATOR_RUNTIME_SHARED_MEMORY_H
 #define DLRMC_EMULATOR_RUNTIME_SHARED_MEMORY_H
 
@@ -8,31 +8,42 @@
 alignas(
     1024) unsigned char dlrmc_shared[dlrmc_emulator::max_shared_bytes + dlrmc_emulator::shared_guard_bytes];
 
-// The linker's names for the section's ends; null where no kernel has a static array.
-extern "C" __attribute__((weak, visibility("hidden"))) unsigned char __start_dlrmc_static_shared[];
-extern "C" __attribute__((weak, visibility("hidden"))) unsigned char __stop_dlrmc_static_shared[];
-
 namespace dlrmc_emulator {
 
 constexpr unsigned char poison_byte = 0xff;
 constexpr unsigned char guard_byte = 0xa5;
+constexpr int max_shared_arrays = 1024;
 
-static bool in_section(const void* address) {
-    const auto* byte = static_cast<const unsigned char*>(address);
-    return (byte >= dlrmc_shared && byte < dlrmc_shared + sizeof dlrmc_shared) ||
-           (byte >= __start_dlrmc_static_shared && byte < __stop_dlrmc_static_shared);
+// The static arrays of the module that have been met so far.
+struct SharedArrays {
+    int count;
+    unsigned char* address[max_shared_arrays];
+    std::size_t bytes[max_shared_arrays];
+};
+static SharedArrays shared_arrays;
+
+// The first thread to pass the declaration is here before any has used the array.
+void register_shared_array(void* address, std::size_t bytes) {
+    if (shared_arrays.count == max_shared_arrays) fail_at(0, "more than %d shared arrays", max_shared_arrays);
+    shared_arrays.address[shared_arrays.count] = static_cast<unsigned char*>(address);
+    shared_arrays.bytes[shared_arrays.count++] = bytes;
+    __builtin_memset(address, poison_byte, bytes);
 }
 
-// In a loop, since memset would ask the sanitizer about the red zones between the arrays of the section.
-DLRMC_NO_ASAN static void poison_static_shared() {
-    for (volatile unsigned char* byte = __start_dlrmc_static_shared; byte != __stop_dlrmc_static_shared;
-         ++byte) {
-        *byte = poison_byte;
+static bool is_shared(const void* address, std::size_t bytes) {
+    const auto* first = static_cast<const unsigned char*>(address);
+    if (first >= dlrmc_shared && first + bytes <= dlrmc_shared + sizeof dlrmc_shared) return true;
+    for (int i = 0; i < shared_arrays.count; ++i) {
+        const unsigned char* start = shared_arrays.address[i];
+        if (first >= start && first + bytes <= start + shared_arrays.bytes[i]) return true;
     }
+    return false;
 }
 
 static void poison_shared(int shared_bytes) {
-    poison_static_shared();
+    for (int i = 0; i < shared_arrays.count; ++i) {
+        __builtin_memset(shared_arrays.address[i], poison_byte, shared_arrays.bytes[i]);
+    }
     __builtin_memset(dlrmc_shared, poison_byte, static_cast<std::size_t>(shared_bytes));
 }
 
