@@ -1,6 +1,6 @@
 """Rewrite the parts of docs/*.md that are made from the code: `make docs`.
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; tests/test_docs.py checks that it is current.
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; tests/test_docs.py checks that it is new.
 """
 
 from __future__ import annotations
