@@ -34,6 +34,7 @@ from dlrmc.passes.pattern import (
     Value,
     Variable,
 )
+from dlrmc.passes.pattern_checks import checked_pattern
 
 T = TypeVar("T")
 
@@ -64,26 +65,7 @@ def parse_pattern(text: str, rule: str) -> Pattern:
                 f"rule {rule}", found=f"%{line.name} is defined twice", expected="one line a value"
             )
         lines[line.name] = line
-    root = next(reversed(lines), "")
-    if not root or not lines[root].op:
-        raise ParseError(f"rule {rule}", found="no op on the last line", expected="the root of the match")
-    _check_connected(lines, root, rule)
-    return Pattern(MappingProxyType(lines), root)
-
-
-def _check_connected(lines: dict[str, Line], root: str, rule: str) -> None:
-    """Every line is read by a later one."""
-    read = {item.name for line in lines.values() for item in _items(line) if isinstance(item, Value)}
-    for name in lines:
-        if name != root and name not in read:
-            raise ParseError(f"rule {rule}", found=f"no line reads %{name}", expected="one connected pattern")
-
-
-def _items(line: Line) -> list[Item]:
-    items: list[Item] = []
-    for operand in line.operands:
-        items.extend(operand if isinstance(operand, tuple) else (operand,))
-    return items
+    return checked_pattern(lines, rule)
 
 
 class _LineParser:

@@ -16,7 +16,7 @@ _POOLS = ("sum", "mean")
 
 def _pools_rows(m: Match) -> bool:
     """Whether the dimension before the last is reduced, and no other, and is not empty."""
-    return m.d == (len(m.S) + 1,) and m.L > 0
+    return m.d == (len(m.S),) and m.L > 0
 
 
 def _pooled_bag(b: Builder, m: Match, mode: str, weights: Node | None = None) -> Node:
@@ -98,7 +98,7 @@ RULES: tuple[Rule, ...] = (
         match="""%ids : I[*S,L]
                  %e = embedding(%w, %ids) : T[*S,L,D]
                  %weights : T[*S,L]
-                 %v = view(%weights) {shape=$v} : T[*S,L,1]
+                 %v = view(%weights) {shape=$s} : T[*S,L,1]
                  %m = mul(%e, %v) : T[*S,L,D]
                  %y = sum(%m) {dims=$d, keepdim=$k}""",
         shared=("v",),
