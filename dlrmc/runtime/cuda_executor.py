@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,14 +90,21 @@ class CudaExecutor:
 
     def __del__(self) -> None:
         """The arena goes back to torch's pool, so the last call must be over."""
-        if (done := getattr(self, "_done", None)) is not None:
-            with contextlib.suppress(Exception):  # the driver may be gone when the process ends
+        if (done := getattr(self, "_done", None)) is None:
+            return
+        with contextlib.suppress(Exception):  # the driver may be gone when the process ends
+            if not torch.cuda.is_current_stream_capturing():  # a wait would spoil the capture
                 done.synchronize()
+
+    @property
+    def device(self) -> torch.device:
+        """The GPU."""
+        return self._program.device
 
     @property
     def devices(self) -> tuple[str, ...]:
         """The GPU, and the CPU: such an input is copied over."""
-        return (str(self._program.device), "cpu")
+        return (str(self.device), "cpu")
 
     @property
     def memory_bytes(self) -> int:
@@ -114,41 +121,50 @@ class CudaExecutor:
         Inside a user's capture the kernels are recorded one by one, with an arena and a table of the
         capture's own pool: a CUDA graph cannot launch another while it is captured.
         """
-        with self._lock, torch.cuda.device(self._program.device):
-            capturing = torch.cuda.is_current_stream_capturing()
-            if not capturing:
-                self._raise_news()
+        with self.entered() as capturing:
             placed = [self._place(tensor, capturing) for tensor in inputs]
-            outputs = [empty(slot.type, self._program.device) for slot in self._program.plan.outputs]
+            outputs = [empty(slot.type, self.device) for slot in self._program.plan.outputs]
             self.issue(self.cell_pointers(placed, outputs), capturing=capturing)
-            if self._log.in_call and not capturing:
-                self.check()
         return outputs
 
     def bind(self, inputs: Sequence[torch.Tensor]) -> CudaBoundCall:
         """A call with fixed addresses, on an instance of its own; see `Executor.bind`."""
         for tensor, slot in zip(inputs, self._program.plan.inputs, strict=True):
-            if tensor.device != self._program.device or not is_direct(tensor):
+            if tensor.device != self.device or not is_direct(tensor):
                 raise InputError(
                     f"input {slot.name}",
                     found=f"a tensor on {tensor.device} with strides {tuple(tensor.stride())}",
-                    expected=f"a contiguous tensor on {self._program.device} at a multiple of 16 bytes",
+                    expected=f"a contiguous tensor on {self.device} at a multiple of 16 bytes",
                     hint="pass x.to(device).contiguous(), and write new values into that tensor",
                 )
         return CudaBoundCall(self.replica(self._log), inputs, self._program.plan)
 
     def check(self) -> None:
         """Wait for all calls and raise what they recorded; see `Executor.check`."""
-        with self._lock, torch.cuda.device(self._program.device):
+        with self._lock, torch.cuda.device(self.device):
             self._take()
         self._log.raise_pending()
 
     def fault_count(self) -> int:
         """Faults in all calls up to now; see `Executor.fault_count`."""
-        with self._lock, torch.cuda.device(self._program.device):
+        with self._lock, torch.cuda.device(self.device):
             return self._log.total + self._faults.count()
 
     # -- one call --------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[bool]:
+        """One call at a time, on the model's device, with faults raised before and after as `bounds` says.
+
+        Yields whether the caller captures its current stream; then nothing may wait, and nothing is raised.
+        """
+        with self._lock, torch.cuda.device(self.device):
+            capturing = torch.cuda.is_current_stream_capturing()
+            if not capturing:
+                self._raise_news()
+            yield capturing
+            if self._log.in_call and not capturing:
+                self.check()
 
     def cell_pointers(
         self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
@@ -160,7 +176,7 @@ class CudaExecutor:
 
     def issue(self, pointers: tuple[int, ...], *, capturing: bool = False) -> None:
         """Put the work of one call on the current stream of the current device."""
-        stream = StreamHandle(torch._C._cuda_getCurrentRawStream(self._program.device.index))
+        stream = StreamHandle(torch._C._cuda_getCurrentRawStream(self.device.index))
         if capturing:
             self._issue_into_capture(pointers, stream)
             return
@@ -180,23 +196,23 @@ class CudaExecutor:
         self._last_stream = stream.ptr
 
     def _issue_into_capture(self, pointers: tuple[int, ...], stream: StreamHandle) -> None:
-        table = PointerTable(len(pointers), self._program.device, self._program.service)
+        table = PointerTable(len(pointers), self.device, self._program.service)
         table.write(pointers, stream)
         self._launch(self._bind(self._allocate_arena(), table), stream)
 
     def _place(self, tensor: torch.Tensor, capturing: bool) -> torch.Tensor:
         """The tensor where kernels can read it: itself, or a copy made in stream order."""
-        if tensor.device == self._program.device:
+        if tensor.device == self.device:
             return make_direct(tensor)
         if capturing and not tensor.is_pinned():
             raise InputError(
                 "an input on the CPU",
                 found="pageable memory while a CUDA graph is captured",
-                expected=f"a tensor on {self._program.device}, or one in pinned memory",
+                expected=f"a tensor on {self.device}, or one in pinned memory",
                 hint="move it before the capture",
             )
         # A copy that does not block would read a pinned tensor after the caller may have changed it.
-        return make_direct(tensor.to(self._program.device, non_blocking=capturing))
+        return make_direct(tensor.to(self.device, non_blocking=capturing))
 
     # -- faults ----------------------------------------------------------------------------------------------
 
@@ -217,7 +233,7 @@ class CudaExecutor:
 
     def _allocate_arena(self) -> torch.Tensor:
         arena_bytes = max(self._program.plan.arena_bytes, 1)
-        return torch.empty(arena_bytes, dtype=torch.uint8, device=self._program.device)
+        return torch.empty(arena_bytes, dtype=torch.uint8, device=self.device)
 
     def _bind(self, arena: torch.Tensor, table: PointerTable) -> tuple[BoundLaunch, ...]:
         residents = tuple(tensor.data_ptr() for tensor in self._program.residents.tensors)
@@ -262,17 +278,10 @@ class CudaBoundCall:
     def __init__(self, executor: CudaExecutor, inputs: Sequence[torch.Tensor], plan: Plan) -> None:
         self._executor = executor
         self._inputs = tuple(inputs)  # kept alive: the graph knows their addresses only
-        device = executor._program.device
-        self.outputs = [empty(slot.type, device) for slot in plan.outputs]
+        self.outputs = [empty(slot.type, executor.device) for slot in plan.outputs]
         self._pointers = executor.cell_pointers(self._inputs, self.outputs)
 
     def run(self) -> None:
         """Launch on the caller's current stream; raises as a call does."""
-        executor = self._executor
-        with executor._lock, torch.cuda.device(executor._program.device):
-            capturing = torch.cuda.is_current_stream_capturing()
-            if not capturing:
-                executor._raise_news()
-            executor.issue(self._pointers, capturing=capturing)
-            if executor._log.in_call and not capturing:
-                executor.check()
+        with self._executor.entered() as capturing:
+            self._executor.issue(self._pointers, capturing=capturing)
