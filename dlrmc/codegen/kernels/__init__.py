@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 
+from dlrmc.codegen.kernels.bmm import Bmm
+from dlrmc.codegen.kernels.embedding_bag import EmbeddingBag
 from dlrmc.codegen.kernels.impl import KernelImpl
+from dlrmc.codegen.kernels.linear import Linear
 from dlrmc.codegen.kernels.map import Map
+from dlrmc.codegen.kernels.pairwise_dot import PairwiseDot
 from dlrmc.errors import CodegenError
 
 __all__ = ["ALL_KERNEL_IMPLS", "KernelImpl", "find_kernel_impl"]
 
-ALL_KERNEL_IMPLS: tuple[KernelImpl, ...] = (Map(),)
+ALL_KERNEL_IMPLS: tuple[KernelImpl, ...] = (Map(), Linear(), Bmm(), EmbeddingBag(), PairwiseDot())
 
 
 def find_kernel_impl(name: str) -> KernelImpl:

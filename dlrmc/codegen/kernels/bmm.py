@@ -1,0 +1,325 @@
+"""The `bmm` kernel: a product of matrices for each entry of a batch, either side stored transposed; also mm.
+
+Small matrices are copied to shared memory, several entries a block (BatchProduct of bmm.cuh, also a stage of
+row programs); larger ones pass through it in chunks (TiledProduct of tiled_product.cuh). mm is a linear kernel.
+
+The constants of the emitted struct are those that the .cuh files name; Element is the storage type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlrmc.codegen.kernels.impl import KernelImpl
+from dlrmc.codegen.kernels.linear import emit_linear
+from dlrmc.codegen.kernels.linear_tile import LinearShape, ProductTile, choose_product_tile
+from dlrmc.codegen.kernels.sizes import Constant, constants_struct, odd_packs, power_of_two_at_least, round_up
+from dlrmc.codegen.kernels.tile_text import call, indented, offset_by, shared_memory, tile_rows
+from dlrmc.codegen.kernels.windows import Window, Windows, find_anchor, tile_view
+from dlrmc.codegen.scalar_types import COMPUTE_TYPES, STORAGE_TYPES
+from dlrmc.codegen.signature import Signature, build_signature, ir_comment
+from dlrmc.codegen.source import KernelContext, KernelSource
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import one
+from dlrmc.schedule.limits import DeviceLimits
+
+WARP_LANES = 32
+LARGEST_BLOCK = 256
+WANTED_ITEMS = 128
+LARGEST_ROWS = 32
+# Above these sizes the operands of one entry pass through shared memory in chunks.
+LARGEST_SIDE = 64
+LARGEST_SHARED_BYTES = 48 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class BmmProblem:
+    """c[b, m, n] = sum over k of a[b, m, k] * b[b, n, k]; the windows have their dimensions in this order."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a: Window
+    b: Window
+    c: Window
+
+    @property
+    def compute_type(self) -> str:
+        """The C type of sums."""
+        return COMPUTE_TYPES[self.c.dtype]
+
+    @property
+    def compute_bytes(self) -> int:
+        """Bytes of a sum."""
+        return max(self.c.dtype.size_bytes, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTile:
+    """Sizes of a tile of `rows` entries, in elements of the compute type; strides as in bmm.cuh."""
+
+    rows: int
+    block_m: int
+    block_n: int
+    a_item: int
+    a_row: int
+    b_item: int
+    b_row: int
+    c_row: int
+    threads: int
+
+    @property
+    def elements(self) -> int:
+        """Elements of shared memory."""
+        return self.rows * (self.a_row + self.b_row + self.c_row)
+
+
+class Bmm(KernelImpl):
+    """Body: one bmm or mm over strided views of the operands."""
+
+    name = "bmm"
+
+    def check(self, body: Graph) -> None:
+        find_anchor(self, body, ("bmm", "mm"))
+
+    def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
+        anchor = find_anchor(self, kernel.body, ("bmm", "mm"))
+        if anchor.is_op("mm"):
+            return emit_linear(self, kernel, context)
+        signature = build_signature(kernel.body, context, has_faults=False)
+        problem = bmm_problem(anchor, Windows(self, kernel.body, context, signature))
+        rows, threads = kernel.attributes.int("rows"), kernel.attributes.int("threads")
+        tile = choose_batch_tile(problem, context.limits, rows, threads)
+        if tile is None:
+            shape = (problem.m, problem.n, problem.k, problem.c.dtype.size_bytes, problem.compute_bytes)
+            product = choose_product_tile(LinearShape(*shape, batch=problem.batch), context.limits)
+            return _emit_product(kernel, problem, product, context.name, signature)
+        return _emit_batch(kernel, problem, tile, context.name, signature)
+
+
+def bmm_problem(anchor: Node, windows: Windows) -> BmmProblem:
+    """Read the problem off the anchor.
+
+    Raises:
+        CodegenError: where an operand is no strided window.
+    """
+    a, b = windows.operand(one(anchor.operands[0])), windows.operand(one(anchor.operands[1]))
+    a = _swapped(a) if anchor.attributes.bool("trans_a") else a
+    b = b if anchor.attributes.bool("trans_b") else _swapped(b)
+    batch, m, n = anchor.shape
+    return BmmProblem(batch, m, n, a.shape[2], a, b, windows.result(anchor))
+
+
+def _swapped(window: Window) -> Window:
+    return window.permuted((0, 2, 1))
+
+
+def choose_batch_tile(
+    problem: BmmProblem, limits: DeviceLimits, rows: int = 0, threads: int = 0
+) -> BatchTile | None:
+    """Entries for WANTED_ITEMS blocks of results a tile, but no fewer tiles than multiprocessors.
+
+    Args:
+        problem: the sizes.
+        limits: of the device.
+        rows: the wanted entries of a tile; 0 for any.
+        threads: the wanted threads of a block; 0 for any.
+
+    Returns:
+        The tile, or None where the matrices are too large to be held whole.
+    """
+    if max(problem.m, problem.n) > LARGEST_SIDE:
+        return None
+    height = rows or 1
+    tile = _batch_tile(problem, height, threads)
+    limit_bytes = min(LARGEST_SHARED_BYTES, limits.shared_bytes_per_block)
+    if tile.elements * problem.compute_bytes > limit_bytes:
+        return None
+    while not rows and height < LARGEST_ROWS and height * _blocks(problem) < WANTED_ITEMS:
+        taller = _batch_tile(problem, 2 * height, threads)
+        too_few = -(-problem.batch // (2 * height)) < limits.multiprocessors
+        if too_few or taller.elements * problem.compute_bytes > limit_bytes:
+            break
+        height, tile = 2 * height, taller
+    return tile
+
+
+def _side(size: int) -> int:
+    """The side of a thread's block of results."""
+    return 4 if size >= 8 else min(2, size)
+
+
+def _blocks(problem: BmmProblem) -> int:
+    """Blocks of results of one entry."""
+    return -(-problem.m // _side(problem.m)) * -(-problem.n // _side(problem.n))
+
+
+def _batch_tile(problem: BmmProblem, rows: int, threads: int) -> BatchTile:
+    item = odd_packs(problem.k)
+    block_m, block_n = _side(problem.m), _side(problem.n)
+    items = rows * max(_blocks(problem), (problem.m + problem.n) * problem.k // 16)
+    return BatchTile(
+        rows=rows,
+        block_m=block_m,
+        block_n=block_n,
+        a_item=item,
+        a_row=odd_packs(round_up(problem.m, block_m) * item),
+        b_item=item,
+        b_row=odd_packs(round_up(problem.n, block_n) * item),
+        c_row=round_up(problem.m * problem.n, 4),
+        threads=threads or min(max(power_of_two_at_least(items), WARP_LANES), LARGEST_BLOCK),
+    )
+
+
+def _emit_batch(
+    kernel: Node, problem: BmmProblem, tile: BatchTile, name: str, signature: Signature
+) -> KernelSource:
+    constants: dict[str, Constant] = {
+        "M": problem.m,
+        "N": problem.n,
+        "K_PADDED": round_up(problem.k, 4),
+        "A_ROW": tile.a_row,
+        "A_ITEM": tile.a_item,
+        "B_ROW": tile.b_row,
+        "B_ITEM": tile.b_item,
+        "BLOCK_M": tile.block_m,
+        "BLOCK_N": tile.block_n,
+    }
+    b_start = tile.rows * tile.a_row
+    c_start = b_start + tile.rows * tile.b_row
+    lines = [
+        *constants_struct(f"{name}_sizes", {"Element": STORAGE_TYPES[problem.c.dtype]}, constants),
+        signature.head(name, tile.threads),
+        *indented(
+            [
+                *shared_memory(problem.compute_type),
+                *signature.slot_reads,
+                *tile_rows(problem.batch, tile.rows),
+                *_load(problem, tile, problem.a, 0, (tile.a_row, tile.a_item)),
+                *_load(problem, tile, problem.b, b_start, (tile.b_row, tile.b_item)),
+                "__syncthreads();",
+                *_compute(name, problem, tile, b_start, c_start),
+            ]
+        ),
+        "}",
+    ]
+    return KernelSource(
+        name,
+        "\n".join([ir_comment(kernel), *lines]),
+        ("bmm.cuh",),
+        -(-problem.batch // tile.rows),
+        tile.threads,
+        tile.elements * problem.compute_bytes,
+        signature.params,
+    )
+
+
+def _load(
+    problem: BmmProblem, tile: BatchTile, window: Window, start: int, strides: tuple[int, int]
+) -> list[str]:
+    """The copy of one operand into shared memory, padded along k with zeros."""
+    row, item, column = window.strides
+    items = window.shape[1]
+    pack = window.pack(problem.k, (row, item)) if column == 1 else 1
+    to = f"TileView<{problem.compute_type}, {strides[0]}, {strides[1]}>{{shared + {start}}}"
+    lines = call(
+        f"load_tile<{pack}>",
+        f"TileSize<{tile.rows}, {items}, {problem.k}>()",
+        tile_view(window, row, item, column, offset_by(window.start, ("first_row", row))),
+        to,
+        "rows",
+        "threadIdx.x",
+        str(tile.threads),
+    )
+    padded = round_up(problem.k, 4)
+    if padded != problem.k:
+        zero = f"zero_columns<{tile.rows}, {items}, {problem.k}, {padded}>"
+        lines += call(zero, to, "threadIdx.x", str(tile.threads))
+    return lines
+
+
+def _compute(name: str, problem: BmmProblem, tile: BatchTile, b_start: int, c_start: int) -> list[str]:
+    """The products into shared memory, then out in order."""
+    row, item, column = problem.c.strides
+    tail = ("rows", "threadIdx.x", str(tile.threads))
+    staged = f"TileView<{problem.compute_type}, {tile.c_row}, {problem.n}>{{shared + {c_start}}}"
+    to = tile_view(problem.c, row, item, column, offset_by(problem.c.start, ("first_row", row)))
+    pack = problem.c.pack(problem.n, (row, item)) if column == 1 else 1
+    return [
+        *call(f"BatchProduct<{name}_sizes>::run", "shared", f"shared + {b_start}", staged, *tail),
+        "__syncthreads();",
+        *call(f"store_tile<{pack}>", f"TileSize<{tile.rows}, {problem.m}, {problem.n}>()", staged, to, *tail),
+    ]
+
+
+def _emit_product(
+    kernel: Node, problem: BmmProblem, tile: ProductTile, name: str, signature: Signature
+) -> KernelSource:
+    constants: dict[str, Constant] = {
+        "TILE_ROWS": tile.rows,
+        "TILE_COLUMNS": tile.columns,
+        "TILE_K": tile.k,
+        "ROWS_PER_THREAD": tile.rows_per_thread,
+        "COLUMNS_PER_THREAD": tile.columns_per_thread,
+    }
+    column_blocks, row_blocks = -(-problem.n // tile.columns), -(-problem.m // tile.rows)
+    c_terms = zip(("entry", "first_row", "first_column"), problem.c.strides, strict=True)
+    packs = [_chunk_pack(problem, window) for window in (problem.a, problem.b)]
+    lines = [
+        *constants_struct(f"{name}_sizes", {"Element": STORAGE_TYPES[problem.c.dtype]}, constants),
+        signature.head(name, tile.threads),
+        *indented(
+            [
+                *shared_memory(problem.compute_type),
+                *signature.slot_reads,
+                f"const int first_column = blockIdx.x % {column_blocks} * {tile.columns};",
+                f"const int columns = min({tile.columns}, {problem.n} - first_column);",
+                f"const long long entry = blockIdx.x / {column_blocks * row_blocks};",
+                *tile_rows(problem.m, tile.rows, f"blockIdx.x / {column_blocks} % {row_blocks}"),
+                f"TiledProduct<{name}_sizes> product(shared, threadIdx.x);",
+                *call(
+                    f"product.add<{problem.k}, {packs[0]}, {packs[1]}>",
+                    _chunk_view(problem.a, "first_row"),
+                    _chunk_view(problem.b, "static_cast<long long>(first_column)"),
+                    "rows",
+                    "columns",
+                ),
+                *call(
+                    "product.store",
+                    tile_view(
+                        problem.c,
+                        problem.c.strides[1],
+                        0,
+                        problem.c.strides[2],
+                        offset_by(problem.c.start, *c_terms),
+                    ),
+                    "rows",
+                    "columns",
+                    "PlainFinish()",
+                ),
+            ]
+        ),
+        "}",
+    ]
+    shape = LinearShape(problem.m, problem.n, problem.k, 0, problem.compute_bytes, batch=problem.batch)
+    return KernelSource(
+        name,
+        "\n".join([ir_comment(kernel), *lines]),
+        ("bmm.cuh", "tiled_product.cuh"),
+        tile.blocks(shape),
+        tile.threads,
+        tile.shared_bytes(shape),
+        signature.params,
+    )
+
+
+def _chunk_pack(problem: BmmProblem, window: Window) -> int:
+    is_packed = window.strides[2] == 1 and window.pack(problem.k, window.strides[:2]) == 4
+    return 4 if is_packed else 1
+
+
+def _chunk_view(window: Window, first: str) -> str:
+    """One entry's operand from a row on, as ChunkLoad reads it."""
+    entry, outer, k = window.strides
+    return tile_view(window, outer, 0, k, offset_by(window.start, ("entry", entry), (first, outer)))

@@ -1,0 +1,276 @@
+"""The `embedding_bag` kernel: the bags of one table or of all tables of a group in one launch.
+
+A block works on bags of one table. Which pointers and numbers are the table's is a `switch`, one line a table;
+tables that need the same code share one instance of the stage (EmbeddingBag of embedding_bag.cuh).
+
+The constants of the emitted structs, one struct for each kind of table:
+    Element, Id, Offset               storage types of the table, the ids and the offsets
+    MODE                              sum, mean or max
+    HAS_OFFSETS, INCLUDE_LAST_OFFSET  without offsets every bag has source.id_count ids
+    HAS_PADDING, HAS_WEIGHTS
+    TABLE_ROW, TABLE_COLUMN           strides of the table
+    ID_STRIDE, OFFSET_STRIDE          strides of the ids of a bag and of the offsets
+    WEIGHT_BAG, WEIGHT_STRIDE         strides of the weights: bag to bag (without offsets), within a bag
+    VECTOR, IN_FLIGHT                 neighbouring columns of a lane; rows that are loaded before one is used
+    Y_COLUMN, Y_IS_PACKED             stride of the result's columns; whether VECTOR results are stored at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dlrmc.codegen.fault_sites import FaultSites
+from dlrmc.codegen.kernels.impl import KernelImpl
+from dlrmc.codegen.kernels.sizes import Constant, constants_struct, power_of_two_at_least
+from dlrmc.codegen.kernels.tile_text import indented, offset_by
+from dlrmc.codegen.kernels.windows import Window, Windows, find_anchor
+from dlrmc.codegen.scalar_types import STORAGE_TYPES
+from dlrmc.codegen.signature import Signature, build_signature, ir_comment
+from dlrmc.codegen.source import KernelContext, KernelSource
+from dlrmc.errors import CodegenError
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import one, optional
+from dlrmc.ir.ops.bags import BagOptions, group_options
+from dlrmc.ir.ops.embedding import bag_options, group_operands
+from dlrmc.ir.types import DType
+
+BAG_OPS = ("embedding_bag", "embedding_bag_group")
+# Parameters are 64-bit pointers in 4 KB of constant memory (CUDA C++ Programming Guide, "Function Parameters").
+LARGEST_PARAMETERS = 4096 // 8
+WARP_LANES = 32
+LARGEST_BLOCK = 256
+LARGEST_PACK_BYTES = 16
+ROWS_IN_FLIGHT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bags:
+    """One table, its ids, offsets and weights as nodes of the body, and its options."""
+
+    table: Node
+    ids: Node
+    offsets: Node | None
+    weights: Node | None
+    options: BagOptions
+
+
+@dataclass(frozen=True, slots=True)
+class BagLayout:
+    """How lanes cover the bags.
+
+    Args:
+        pack: neighbouring columns of a lane.
+        lanes: lanes of a bag, a power of two.
+        slabs: how many groups of lanes it takes to cover a bag's columns.
+        threads: of a block.
+        blocks: for one table.
+    """
+
+    pack: int
+    lanes: int
+    slabs: int
+    threads: int
+    blocks: int
+
+
+class EmbeddingBag(KernelImpl):
+    """Body: one embedding_bag or embedding_bag_group over strided views of the operands."""
+
+    name = "embedding_bag"
+
+    def check(self, body: Graph) -> None:
+        find_anchor(self, body, BAG_OPS)
+
+    def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
+        anchor = find_anchor(self, kernel.body, BAG_OPS)
+        signature = build_signature(kernel.body, context, has_faults=True)
+        if len(signature.params) > LARGEST_PARAMETERS:
+            raise CodegenError(
+                f"kernel {context.name}",
+                found=f"{len(signature.params)} pointers",
+                expected=f"at most {LARGEST_PARAMETERS}, the size of a kernel's parameter space",
+                hint="split the group of embedding bags into several",
+            )
+        tables = bags_of(anchor)
+        windows = Windows(self, kernel.body, context, signature)
+        y = windows.result(anchor)
+        sites = FaultSites(kernel.body, context)
+        layout = choose_layout(anchor, _pack(tables, y, windows), kernel.attributes.int("threads"))
+        lines = _Emission(context.name, signature, windows, sites, y, layout).lines(tables)
+        return KernelSource(
+            context.name,
+            "\n".join([ir_comment(kernel), *lines]),
+            ("embedding_bag.cuh",),
+            layout.blocks * len(tables),
+            layout.threads,
+            0,
+            signature.params,
+            sites.sites,
+        )
+
+
+def bags_of(anchor: Node) -> tuple[Bags, ...]:
+    """The tables of an embedding_bag or embedding_bag_group."""
+    if anchor.is_op("embedding_bag"):
+        table, ids = one(anchor.operands[0]), one(anchor.operands[1])
+        offsets, weights = optional(anchor.operands[2]), optional(anchor.operands[3])
+        return (Bags(table, ids, offsets, weights, bag_options(anchor.attributes)),)
+    tables, ids, offsets, weights = group_operands(anchor.operands)
+    options = group_options(anchor.attributes, len(tables))
+    return tuple(Bags(*each) for each in zip(tables, ids, offsets, weights, options, strict=True))
+
+
+def choose_layout(anchor: Node, pack: int, threads: int = 0) -> BagLayout:
+    """Few lanes a bag, each with a wide load, and blocks no larger than the bags of one table can fill.
+
+    Args:
+        anchor: the op; its first dimension is the bags, its last the columns.
+        pack: neighbouring columns of a lane.
+        threads: the wanted size of a block, at least one warp; 0 for any.
+    """
+    bags, columns = anchor.shape[0], anchor.shape[-1]
+    lanes = min(power_of_two_at_least(-(-columns // pack)), WARP_LANES)
+    slabs = -(-columns // (lanes * pack))
+    items = bags * slabs * lanes
+    block = threads or min(max(power_of_two_at_least(items), WARP_LANES), LARGEST_BLOCK)
+    return BagLayout(pack, lanes, slabs, block, -(-items // block))
+
+
+def _pack(tables: Iterable[Bags], y: Window, windows: Windows) -> int:
+    """Columns that every table can load at once; the result is stored one by one where it cannot be packed."""
+    columns = y.shape[-1]
+    limit = LARGEST_PACK_BYTES // y.dtype.size_bytes
+    for bags in tables:
+        table = windows.operand(bags.table)
+        limit = table.pack(columns, (table.strides[0],), limit) if table.strides[1] == 1 else 1
+    return limit
+
+
+@dataclass(frozen=True, slots=True)
+class _Emission:
+    name: str
+    signature: Signature
+    windows: Windows
+    sites: FaultSites
+    y: Window
+    layout: BagLayout
+
+    def lines(self, tables: tuple[Bags, ...]) -> list[str]:
+        """The structs of the kinds and the kernel."""
+        kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
+        numbers = [kinds.setdefault(tuple(self._kind(bags).items()), len(kinds)) for bags in tables]
+        structs: list[str] = []
+        for kind, number in kinds.items():
+            structs.extend(self._struct(dict(kind), number))
+        body = [
+            *self.signature.slot_reads,
+            *self._source(tables, numbers),
+            *self._place(),
+            *self._run(len(kinds)),
+        ]
+        return [*structs, self.signature.head(self.name, self.layout.threads), *indented(body), "}"]
+
+    def _kind(self, bags: Bags) -> dict[str, Constant]:
+        """The constants that select code."""
+        table, ids = self.windows.operand(bags.table), self.windows.operand(bags.ids)
+        offsets = None if bags.offsets is None else self.windows.operand(bags.offsets)
+        weights = None if bags.weights is None else self.windows.operand(bags.weights)
+        return {
+            "Element": STORAGE_TYPES[table.dtype],
+            "Id": STORAGE_TYPES[ids.dtype],
+            "Offset": STORAGE_TYPES[DType.I64 if offsets is None else offsets.dtype],
+            "MODE": f"BagMode=BagMode::{bags.options.mode}",
+            "HAS_OFFSETS": offsets is not None,
+            "INCLUDE_LAST_OFFSET": bags.options.include_last_offset,
+            "HAS_PADDING": bags.options.padding_idx >= 0,
+            "HAS_WEIGHTS": weights is not None,
+            "TABLE_ROW": f"long long={table.strides[0]}",
+            "TABLE_COLUMN": f"long long={table.strides[1]}",
+            "ID_STRIDE": f"long long={ids.strides[-1]}",
+            "OFFSET_STRIDE": f"long long={offsets.strides[0] if offsets else 0}",
+            "WEIGHT_BAG": f"long long={weights.strides[0] if weights and offsets is None else 0}",
+            "WEIGHT_STRIDE": f"long long={weights.strides[-1] if weights else 0}",
+        }
+
+    def _struct(self, kind: dict[str, Constant], number: int) -> list[str]:
+        pack, y = self.layout.pack, self.y
+        is_packed = y.strides[-1] == 1 and y.pack(y.shape[-1], y.strides[:-1], pack) == pack
+        types = {alias: str(kind.pop(alias)) for alias in ("Element", "Id", "Offset")}
+        constants = kind | {
+            "VECTOR": pack,
+            "IN_FLIGHT": ROWS_IN_FLIGHT,
+            "Y_COLUMN": f"long long={y.strides[-1]}",
+            "Y_IS_PACKED": is_packed,
+        }
+        return constants_struct(f"{self.name}_kind_{number}", types, constants)
+
+    def _source(self, tables: tuple[Bags, ...], numbers: list[int]) -> list[str]:
+        """The choice of the block's table."""
+        rows = [self._initialiser(bags, number) for bags, number in zip(tables, numbers, strict=True)]
+        if len(tables) == 1:
+            return ["const int table = 0;", f"const BagSource source = {rows[0]};"]
+        cases = [f"case {number}: source = {row}; break;" for number, row in enumerate(rows[:-1])]
+        return [
+            f"const int table = blockIdx.x / {self.layout.blocks};",
+            "BagSource source;",
+            "switch (table) {",
+            *indented([*cases, f"default: source = {rows[-1]}; break;"]),
+            "}",
+        ]
+
+    def _initialiser(self, bags: Bags, kind: int) -> str:
+        table, ids = self.windows.operand(bags.table), self.windows.operand(bags.ids)
+        optional_windows = (bags.offsets, bags.weights)
+        pointers = [
+            "nullptr" if node is None else self.windows.operand(node).start for node in optional_windows
+        ]
+        id_site = self.sites.number(bags.ids, "id")
+        offset_site = 0 if bags.offsets is None else self.sites.number(bags.offsets, "offset")
+        bag_stride = ids.strides[0] if bags.offsets is None else 0
+        fields = (
+            table.start,
+            ids.start,
+            *pointers,
+            table.shape[0],
+            ids.shape[-1],
+            bag_stride,
+            bags.options.padding_idx,
+            id_site,
+            offset_site,
+            kind,
+        )
+        return f"BagSource{{{', '.join(map(str, fields))}}}"
+
+    def _place(self) -> list[str]:
+        """The bag and the columns of a thread, and where they are written."""
+        layout, columns = self.layout, self.y.shape[-1]
+        first = f"static_cast<long long>(blockIdx.x % {layout.blocks}) * {layout.threads}"
+        group = f"({first} + threadIdx.x) / {layout.lanes}"
+        column = f"threadIdx.x % {layout.lanes} * {layout.pack}"
+        lines = [f"const long long group = {group};"]
+        if layout.slabs == 1:
+            lines += ["const long long bag = group;", f"const int column = {column};"]
+        else:
+            slab = f"static_cast<int>(group % {layout.slabs}) * {layout.lanes * layout.pack}"
+            lines += [
+                f"const long long bag = group / {layout.slabs};",
+                f"const int column = {slab} + {column};",
+            ]
+        terms = [("bag", self.y.strides[0]), ("column", self.y.strides[-1])]
+        if len(self.y.strides) == 3:
+            terms.insert(1, ("static_cast<long long>(table)", self.y.strides[1]))
+        return [
+            *lines,
+            f"if (bag >= {self.y.shape[0]} || column >= {columns}) return;",
+            f"{self.y.element}* const y = {offset_by(self.y.start, *terms)};",
+        ]
+
+    def _run(self, kinds: int) -> list[str]:
+        """The stage of the table's kind."""
+        arguments = f"source, bag, {self.y.shape[0]}, column, column == 0, y, faults"
+        calls = [f"EmbeddingBag<{self.name}_kind_{kind}>::run({arguments});" for kind in range(kinds)]
+        if kinds == 1:
+            return calls
+        cases = [f"case {kind}: {text} break;" for kind, text in enumerate(calls[:-1])]
+        return ["switch (source.kind) {", *indented([*cases, f"default: {calls[-1]} break;"]), "}"]
