@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dlrmc.codegen.kernels.map import Map
+from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.errors import CodegenError, DlrmcError
 from dlrmc.ir.op import Elementwise
 from dlrmc.ir.ops import ALL_OPS
@@ -443,6 +444,25 @@ def test_the_same_ids_checked_twice_are_one_check():
     (kernel,) = emit_cases([Case(body_of(twice, "f32[4,3]", "i64[5]"), {})]).kernels
     assert kernel.text.count("record_fault(") == 1
     assert len(kernel.sites) == 1
+
+
+# -- under AddressSanitizer, with buffers of exactly their size ---------------------------------------------
+
+
+@pytest.mark.slow
+def test_no_region_and_no_bad_id_touches_a_byte_outside_of_its_buffers(own_cache):
+    cases = [*(_region_case(name) for name in REGIONS), *(case for case, _, _ in FAULT_CASES.values())]
+    cases += [case for label, case in SAMPLE_CASES if label.split("(")[0] in ("cat", "index", "gather")]
+    built = build_cases(cases, own_cache, sanitize=True)
+    with SanitizedWorker() as worker:
+        for index, case in enumerate(cases):
+            launch, buffers, faults = prepare(case, built.source.kernels[index])
+            worker.run(built.module, [launch], buffers)
+            if not faults["count"][0]:
+                results = buffers[len(case.body.inputs) :]
+                for got, wanted in zip(results, case.wanted(), strict=False):
+                    assert_close(got, wanted, case.tolerance)
+        assert worker.starts == 1
 
 
 # -- the real compiler ---------------------------------------------------------------------------------------
