@@ -1,7 +1,7 @@
 """The `embedding_bag` kernel: the bags of one table or of all tables of a group in one launch.
 
-A block works on bags of one table. Which pointers and numbers are the table's is a `switch`, one line a table;
-tables that need the same code share one instance of the stage (EmbeddingBag of embedding_bag.cuh).
+A block works on bags of one table. Which pointers and numbers are the table's is a `switch`, one line a
+table; tables that need the same code share one instance of the stage (EmbeddingBag of embedding_bag.cuh).
 
 The constants of the emitted structs, one struct for each kind of table:
     Element, Id, Offset               storage types of the table, the ids and the offsets
@@ -12,7 +12,7 @@ The constants of the emitted structs, one struct for each kind of table:
     ID_STRIDE, OFFSET_STRIDE          strides of the ids of a bag and of the offsets
     WEIGHT_BAG, WEIGHT_STRIDE         strides of the weights: bag to bag (without offsets), within a bag
     VECTOR, IN_FLIGHT                 neighbouring columns of a lane; rows that are loaded before one is used
-    Y_COLUMN, Y_IS_PACKED             stride of the result's columns; whether VECTOR results are stored at once
+    Y_COLUMN, Y_IS_PACKED             stride of the result's columns; whether VECTOR results move together
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
-from dlrmc.codegen.kernels.windows import Window, Windows, find_anchor
+from dlrmc.codegen.kernels.windows import OperandWindows, Window, Windows, find_anchor
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
@@ -36,7 +36,7 @@ from dlrmc.ir.ops.embedding import bag_options, group_operands
 from dlrmc.ir.types import DType
 
 BAG_OPS = ("embedding_bag", "embedding_bag_group")
-# Parameters are 64-bit pointers in 4 KB of constant memory (CUDA C++ Programming Guide, "Function Parameters").
+# Parameters are 64-bit pointers in 4 KB (CUDA C++ Programming Guide, "Function Parameters").
 LARGEST_PARAMETERS = 4096 // 8
 WARP_LANES = 32
 LARGEST_BLOCK = 256
@@ -96,8 +96,8 @@ class EmbeddingBag(KernelImpl):
         windows = Windows(self, kernel.body, context, signature)
         y = windows.result(anchor)
         sites = FaultSites(kernel.body, context)
-        layout = choose_layout(anchor, _pack(tables, y, windows), kernel.attributes.int("threads"))
-        lines = _Emission(context.name, signature, windows, sites, y, layout).lines(tables)
+        layout = choose_layout(anchor, common_pack(tables, y, windows), kernel.attributes.int("threads"))
+        lines = BagEmission(context.name, signature, windows, sites, y, layout).lines(tables)
         return KernelSource(
             context.name,
             "\n".join([ir_comment(kernel), *lines]),
@@ -137,8 +137,8 @@ def choose_layout(anchor: Node, pack: int, threads: int = 0) -> BagLayout:
     return BagLayout(pack, lanes, slabs, block, -(-items // block))
 
 
-def _pack(tables: Iterable[Bags], y: Window, windows: Windows) -> int:
-    """Columns that every table can load at once; the result is stored one by one where it cannot be packed."""
+def common_pack(tables: Iterable[Bags], y: Window, windows: OperandWindows) -> int:
+    """Columns that every table can load at once; a result that cannot be packed is stored one by one."""
     columns = y.shape[-1]
     limit = LARGEST_PACK_BYTES // y.dtype.size_bytes
     for bags in tables:
@@ -148,10 +148,12 @@ def _pack(tables: Iterable[Bags], y: Window, windows: Windows) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Emission:
+class BagEmission:
+    """Writes the text of one kernel, or of a stage of a row program, which places its threads itself."""
+
     name: str
     signature: Signature
-    windows: Windows
+    windows: OperandWindows
     sites: FaultSites
     y: Window
     layout: BagLayout
@@ -159,19 +161,20 @@ class _Emission:
     def lines(self, tables: tuple[Bags, ...]) -> list[str]:
         """The structs of the kinds and the kernel."""
         kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
-        numbers = [kinds.setdefault(tuple(self._kind(bags).items()), len(kinds)) for bags in tables]
+        numbers = [kinds.setdefault(tuple(self.kind(bags).items()), len(kinds)) for bags in tables]
         structs: list[str] = []
         for kind, number in kinds.items():
-            structs.extend(self._struct(dict(kind), number))
+            structs.extend(self.struct(dict(kind), number))
         body = [
             *self.signature.slot_reads,
-            *self._source(tables, numbers),
+            *([f"const int table = blockIdx.x / {self.layout.blocks};"] if len(self.y.shape) == 3 else []),
+            *self.source(tables, numbers),
             *self._place(),
-            *self._run(len(kinds)),
+            *self.run(len(kinds), self.y.shape[0]),
         ]
         return [*structs, self.signature.head(self.name, self.layout.threads), *indented(body), "}"]
 
-    def _kind(self, bags: Bags) -> dict[str, Constant]:
+    def kind(self, bags: Bags) -> dict[str, Constant]:
         """The constants that select code."""
         table, ids = self.windows.operand(bags.table), self.windows.operand(bags.ids)
         offsets = None if bags.offsets is None else self.windows.operand(bags.offsets)
@@ -193,7 +196,8 @@ class _Emission:
             "WEIGHT_STRIDE": f"long long={weights.strides[-1] if weights else 0}",
         }
 
-    def _struct(self, kind: dict[str, Constant], number: int) -> list[str]:
+    def struct(self, kind: dict[str, Constant], number: int) -> list[str]:
+        """The struct of one kind."""
         pack, y = self.layout.pack, self.y
         is_packed = y.strides[-1] == 1 and y.pack(y.shape[-1], y.strides[:-1], pack) == pack
         types = {alias: str(kind.pop(alias)) for alias in ("Element", "Id", "Offset")}
@@ -205,14 +209,13 @@ class _Emission:
         }
         return constants_struct(f"{self.name}_kind_{number}", types, constants)
 
-    def _source(self, tables: tuple[Bags, ...], numbers: list[int]) -> list[str]:
-        """The choice of the block's table."""
+    def source(self, tables: tuple[Bags, ...], numbers: list[int]) -> list[str]:
+        """Statements that make `source` that of the table `table`; `numbers` are the kinds of the tables."""
         rows = [self._initialiser(bags, number) for bags, number in zip(tables, numbers, strict=True)]
         if len(tables) == 1:
-            return ["const int table = 0;", f"const BagSource source = {rows[0]};"]
+            return [f"const BagSource source = {rows[0]};"]
         cases = [f"case {number}: source = {row}; break;" for number, row in enumerate(rows[:-1])]
         return [
-            f"const int table = blockIdx.x / {self.layout.blocks};",
             "BagSource source;",
             "switch (table) {",
             *indented([*cases, f"default: source = {rows[-1]}; break;"]),
@@ -266,9 +269,9 @@ class _Emission:
             f"{self.y.element}* const y = {offset_by(self.y.start, *terms)};",
         ]
 
-    def _run(self, kinds: int) -> list[str]:
-        """The stage of the table's kind."""
-        arguments = f"source, bag, {self.y.shape[0]}, column, column == 0, y, faults"
+    def run(self, kinds: int, bags: int) -> list[str]:
+        """Calls of the stage for `bag` of `bags` and `column`, to `y`: that of the table's kind."""
+        arguments = f"source, bag, {bags}, column, column == 0, y, faults"
         calls = [f"EmbeddingBag<{self.name}_kind_{kind}>::run({arguments});" for kind in range(kinds)]
         if kinds == 1:
             return calls

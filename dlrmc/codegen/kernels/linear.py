@@ -1,7 +1,8 @@
 """The `linear` kernel: y = act(alpha * x @ w.T + beta * bias) for x in one or more parts.
 
 Two forms, chosen by `choose_tile`: a tile of rows held whole in shared memory (LinearRows of linear.cuh, also
-a stage of row programs), and, for large products, both operands in chunks (TiledProduct of tiled_product.cuh).
+a stage of row programs), and, for large products, both operands in chunks (TiledProduct of
+tiled_product.cuh).
 
 The constants of the emitted struct, beside those that the .cuh files name:
     Element                     storage type of x, w, bias and y
@@ -16,8 +17,9 @@ from __future__ import annotations
 
 from dlrmc.codegen.code_blocks import INDENT
 from dlrmc.codegen.kernels.impl import KernelImpl
+from dlrmc.codegen.kernels.linear_choice import choose_tile
 from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, Matrix, Part, linear_problem
-from dlrmc.codegen.kernels.linear_tile import LinearShape, LinearTile, ProductTile, RowsTile, choose_tile
+from dlrmc.codegen.kernels.linear_tile import LinearShape, LinearTile, ProductTile, RowsTile
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct, round_up
 from dlrmc.codegen.kernels.tile_text import call, indented, offset_by, shared_memory, tile_rows
 from dlrmc.codegen.kernels.windows import Windows, find_anchor, tile_view

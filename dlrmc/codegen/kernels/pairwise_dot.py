@@ -1,7 +1,8 @@
 """The `pairwise_dot` kernel: dot products of pairs of features, a tile of rows at a time.
 
-The features are copied to shared memory, each thread computes blocks of dots (PairwiseDot of pairwise_dot.cuh),
-and the results pass through shared memory too where they fit, so that they are written in order.
+The features are copied to shared memory, each thread computes blocks of dots (PairwiseDot of
+pairwise_dot.cuh), and the results pass through shared memory too where they fit, so that they are written in
+order.
 
 The constants of the emitted struct are those that pairwise_dot.cuh names; Element is the storage type.
 """

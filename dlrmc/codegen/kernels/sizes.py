@@ -20,8 +20,8 @@ def constants_struct(
     Args:
         name: of the struct.
         types: alias to C type.
-        constants: name to value: an int becomes an `int` or, where it needs it, a `long long`, a bool a `bool`;
-            a string is taken as `TYPE=EXPRESSION`.
+        constants: name to value: an int becomes an `int` or, where it needs it, a `long long`, a bool a
+            `bool`; a string is taken as `TYPE=EXPRESSION`.
         functions: lines of static member functions.
     """
     lines = [f"using {alias} = {kept};" for alias, kept in types.items()]

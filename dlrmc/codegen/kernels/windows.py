@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
@@ -96,6 +97,14 @@ def find_anchor(impl: KernelImpl, body: Graph, ops: tuple[str, ...]) -> Node:
                 f"%{node.name}", f"op {node.op.name}", f"a view of an operand of %{anchor.name}"
             )
     return anchor
+
+
+class OperandWindows(Protocol):
+    """Makes the windows of operands: those of a kernel, or those of a stage of a row program."""
+
+    def operand(self, node: Node) -> Window:
+        """The window through which a value of the body is read."""
+        ...
 
 
 class Windows:
