@@ -17,7 +17,7 @@ import numpy as np
 from dlrmc.errors import PassError, TypeRuleError
 from dlrmc.ir.attributes import Attribute, Attributes
 from dlrmc.ir.inference import infer_type
-from dlrmc.ir.node import LEAVES, Node
+from dlrmc.ir.node import LEAVES, Node, safe_name
 from dlrmc.ir.op import Array, Op, Operands, check_arity, complete_attributes, flatten, map_operands
 from dlrmc.ir.ops import find_op
 from dlrmc.ir.types import DType, TensorType
@@ -85,10 +85,10 @@ class Graph:
             raise PassError(f"graph @{self.name}", found=f"no value %{name}", expected="a name of the graph")
         return self._names[name]
 
-    def operand_edges(self, node: Node) -> tuple[Node, ...]:
-        """The sources of the node's incoming networkx edges, by position."""
+    def operand_edges(self, node: Node) -> dict[int, Node]:
+        """The sources of the node's incoming networkx edges by position, in that order."""
         edges = self._digraph.in_edges(node, keys=True)
-        return tuple(source for source, _, _ in sorted(edges, key=lambda edge: edge[2]))
+        return {position: source for source, _, position in sorted(edges, key=lambda edge: edge[2])}
 
     def users(self, node: Node) -> tuple[Node, ...]:
         """The distinct nodes that read the value, by insertion number."""
@@ -170,17 +170,14 @@ class Graph:
     def replace(self, old: Node, new: Node, *, keep_name: bool = True) -> None:
         """Let every user of `old` read `new`, and erase `old`.
 
-        `new` takes over the name, place and source of `old` if it is no input or weight and `keep_name` holds.
+        `new` takes over name, place and source of `old` if it is no input or weight and `keep_name` holds.
 
         Raises:
-            PassError: where the types differ or `old` is an input.
+            PassError: where the types differ, `old` is an input, or `new` is computed from `old`.
         """
         if old is new:
             return
-        if old.result_type != new.result_type:
-            raise PassError(
-                f"replacing %{old.name}", found=f"type {new.result_type}", expected=str(old.result_type)
-            )
+        self._check_replacement(old, new)
         for user in self.users(old):
             self._set_operands(user, map_operands(user.operands, lambda n: new if n is old else n))
         self._outputs = tuple(new if output is old else output for output in self._outputs)
@@ -240,6 +237,17 @@ class Graph:
             Node(find_op(op), (), Attributes(), type, self._next_number, self._free_name(name), **fields)
         )
 
+    def _check_replacement(self, old: Node, new: Node) -> None:
+        place = f"replacing %{old.name}"
+        if old.is_op("input"):
+            raise PassError(place, found="an input", expected="inputs stay in the signature")
+        if new not in self:
+            raise PassError(place, found=f"%{new.name} of another graph", expected="a value of the graph")
+        if old.result_type != new.result_type:
+            raise PassError(place, found=f"type {new.result_type}", expected=str(old.result_type))
+        if self.depends_on(new, old):
+            raise PassError(place, found=f"%{new.name}, which is computed from it", expected="another value")
+
     def _rewrite(self, node: Node, **fields: Any) -> None:
         """Change a frozen node: the one place where that happens."""
         for field, value in fields.items():
@@ -281,9 +289,3 @@ class Graph:
 
 def _number(node: Node) -> int:
     return node.number
-
-
-def safe_name(name: str) -> str:
-    """The name with every character that IR text does not allow turned into an underscore."""
-    safe = re.sub(r"[^A-Za-z0-9_]", "_", name) or "value"
-    return f"_{safe}" if safe[0].isdigit() else safe

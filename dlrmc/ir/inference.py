@@ -12,6 +12,8 @@ from dlrmc.ir.types import TensorType, TupleType, Type
 if TYPE_CHECKING:
     from dlrmc.ir.graph import Graph
 
+WITH_BODY = ("kernel", "derive")
+
 
 def infer_type(op: Op, operands: Operands[Node], attributes: Attributes, body: Graph | None) -> Type:
     """The type of a node: by the op's card, or by the body where there is one.
@@ -23,6 +25,8 @@ def infer_type(op: Op, operands: Operands[Node], attributes: Attributes, body: G
         return _item_type(op, flatten(operands)[0].result_type, attributes.int("index"))
     if body is None:
         return op.infer(map_operands(operands, lambda node: node.type), attributes)
+    if op.name not in WITH_BODY:
+        raise op.fail("a body", f"no body: only {' and '.join(WITH_BODY)} have one")
     given = [node.type for node in flatten(operands)]
     wanted = [node.type for node in body.inputs]
     if given != wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from dlrmc.ir.graph import Graph
 
 LEAVES = ("input", "weight", "const")
+
+
+def safe_name(name: str) -> str:
+    """The name with every character that IR text does not allow turned into an underscore."""
+    safe = re.sub(r"[^A-Za-z0-9_]", "_", name) or "value"
+    return f"_{safe}" if safe[0].isdigit() else safe
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

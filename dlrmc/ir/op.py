@@ -243,9 +243,9 @@ def check_arity(op: Op, operands: Operands[T]) -> None:
         raise op.fail(f"{len(operands)} operands", f"{len(op.operands)} operands ({names})")
     for spec, operand in zip(op.operands, operands, strict=True):
         is_list = isinstance(operand, tuple)
-        if is_list != (spec.arity in (Arity.MANY, Arity.PARTS, Arity.REST)):
-            raise op.fail(
-                f"operand {spec.name} is {'a list' if is_list else 'a single value'}", spec.arity.value
-            )
+        wants_list = spec.arity in (Arity.MANY, Arity.PARTS, Arity.REST)
+        if is_list != wants_list:
+            found = f"operand {spec.name} is {'a list' if is_list else 'a single value'}"
+            raise op.fail(found, "a list of values" if wants_list else "one value")
         if operand is None and spec.arity is Arity.ONE:
             raise op.fail(f"operand {spec.name} is absent", "a value")

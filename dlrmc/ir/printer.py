@@ -81,12 +81,10 @@ def _arguments(node: Node) -> str:
 
 
 def _operands(node: Node) -> str:
-    texts: list[str] = []
-    for spec, operand in zip(node.op.operands, node.operands, strict=True):
-        texts.extend(_operand(spec.arity, operand))
-    while texts and texts[-1] == "_":
-        texts.pop()
-    return ", ".join(texts)
+    pairs = [*zip(node.op.operands, node.operands, strict=True)]
+    while pairs and pairs[-1][0].arity is Arity.OPTIONAL and pairs[-1][1] is None:
+        pairs.pop()
+    return ", ".join(text for spec, operand in pairs for text in _operand(spec.arity, operand))
 
 
 def _operand(arity: Arity, operand: Operand[Node]) -> list[str]:

@@ -125,7 +125,8 @@ class TupleType:
 
 Type = TensorType | TupleType
 
-TYPE_PATTERN = r"(?:f64|f32|f16|bf16|i64|i32|u8|i8|bool)\[[0-9, ]*\]"
+# Read with re.VERBOSE too, so that a space stands in brackets.
+TYPE_PATTERN = r"(?:f64|f32|f16|bf16|i64|i32|u8|i8|bool)\[(?:[ ]*\d+[ ]*(?:,[ ]*\d+[ ]*)*)?\]"
 
 
 def parse_tensor_type(text: str) -> TensorType:
@@ -137,5 +138,5 @@ def parse_tensor_type(text: str) -> TensorType:
     if not re.fullmatch(TYPE_PATTERN, text.strip()):
         raise TypeRuleError("type", found=repr(text), expected="a type such as f32[8,3] or i64[]")
     dtype, _, rest = text.strip().partition("[")
-    dims = [d.strip() for d in rest[:-1].split(",") if d.strip()]
-    return TensorType(DType(dtype), tuple(int(d) for d in dims))
+    dims = rest[:-1].split(",") if rest != "]" else []
+    return TensorType(DType(dtype), tuple(int(dim) for dim in dims))
