@@ -23,6 +23,9 @@ from dlrmc.ir.types import DType
 Indices = tuple[Index, ...]
 # The compute value of an element that lies in memory, or None where the value must be computed.
 Load = Callable[[Node, Indices], str | None]
+# Nested cats and reads of one value at many indices can multiply without bound; no sound region comes near.
+MOST_VALUES = 8192
+
 Handler = Callable[["ExpressionWriter", Node, Indices], str]
 
 
@@ -64,6 +67,7 @@ class ExpressionWriter:
         self.lane = lane
         self._load = load
         self._rehearsal: Rehearsal | None = None
+        self._bound_count = 0
 
     def value(self, node: Node, indices: Indices) -> str:
         """The element of `node` at `indices`, as a C expression of its compute type.
@@ -88,6 +92,7 @@ class ExpressionWriter:
 
     def bind(self, node: Node, indices: Indices, expression: str) -> str:
         """Put the element's value into a local, and give its name."""
+        self._count_value(node)
         name = self.blocks.free_name(f"v_{node.name}")
         self.blocks.write(f"const {COMPUTE_TYPES[node.type.dtype]} {name} = {expression};")
         self.blocks.bind((node, indices), name)
@@ -132,6 +137,16 @@ class ExpressionWriter:
         self._rehearsal.hoisted_terms.append(term_count)
         self._rehearsal.requests.append(request)
         return True
+
+    def _count_value(self, node: Node) -> None:
+        self._bound_count += 1
+        if self._bound_count > MOST_VALUES:
+            raise CodegenError(
+                f"%{node.name}",
+                found=f"a region that needs more than {MOST_VALUES} values for one element",
+                expected="fewer: a value is computed once for each index at which the region reads it",
+                hint="give a value that is read in many places a kernel of its own",
+            )
 
     def _elementwise(self, node: Node, indices: Indices) -> str:
         assert isinstance(node.op, Elementwise)

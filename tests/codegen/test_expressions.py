@@ -114,3 +114,18 @@ def test_broadcast_operands_are_read_at_index_zero():
     )
     writer.value(body.outputs[0], (variable("i", 4), variable("j", 3)))
     assert writer.blocks.lines[:2] == ("const float v_a = a[i, 0];", "const float v_b = b[j];")
+
+
+def test_a_region_that_multiplies_without_bound_is_refused_in_time():
+    def doubling(g, a):
+        for _ in range(20):
+            first = g.add("slice", (a,), {"dim": 0, "start": 0, "stop": 3})
+            second = g.add("slice", (a,), {"dim": 0, "start": 1, "stop": 4})
+            inner = g.add("add", (first, second))
+            a = g.add("cat", ((inner, g.add("slice", (a,), {"dim": 0, "start": 2, "stop": 3})),), {"dim": 0})
+        return a
+
+    body = body_of(doubling, "f32[4]")
+    writer = writer_for(body, of_inputs(lambda node, indices: f"{node.name}[{render(indices[0])}]"))
+    with pytest.raises(CodegenError, match="a region that needs more than 8192 values"):
+        writer.value(body.outputs[0], (variable("i", 4),))
