@@ -16,6 +16,7 @@ from dlrmc.passes import (
 )
 from dlrmc.passes.engine import apply_rules
 from dlrmc.passes.form_kernels import form_kernels
+from dlrmc.passes.fuse_rows import fuse_rows
 from dlrmc.passes.pass_types import Pass, PassResult
 from dlrmc.passes.peepholes import ALL_RULES, THEMES
 from dlrmc.passes.rule import Rule
@@ -58,6 +59,11 @@ PIPELINE: tuple[Pass, ...] = (
         absorb_consumers.run,
     ),
     Pass(
+        "fuse-rows",
+        "What depends on one row of the batch only becomes one kernel over tiles of rows.",
+        fuse_rows,
+    ),
+    Pass(
         "assemble",
         "The cats that are left are written by the kernels of their parts where these can.",
         assemble.run,
@@ -69,6 +75,9 @@ PIPELINE: tuple[Pass, ...] = (
         _form_kernels,
     ),
 )
+
+# One kernel an op: what the fused program is compared with, and what a kernel of its own is tested by.
+UNFUSED_PIPELINE: tuple[Pass, ...] = tuple(each for each in PIPELINE if each.name != "fuse-rows")
 
 # What `dlrmc opt --passes` knows besides.
 THEME_PASSES: tuple[Pass, ...] = tuple(_theme(name, rules) for name, rules in THEMES.items())

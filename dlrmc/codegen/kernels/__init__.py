@@ -10,11 +10,19 @@ from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear import Linear
 from dlrmc.codegen.kernels.map import Map
 from dlrmc.codegen.kernels.pairwise_dot import PairwiseDot
+from dlrmc.codegen.kernels.row_program import RowProgram
 from dlrmc.errors import CodegenError
 
 __all__ = ["ALL_KERNEL_IMPLS", "KernelImpl", "find_kernel_impl"]
 
-ALL_KERNEL_IMPLS: tuple[KernelImpl, ...] = (Map(), Linear(), Bmm(), EmbeddingBag(), PairwiseDot())
+ALL_KERNEL_IMPLS: tuple[KernelImpl, ...] = (
+    Map(),
+    Linear(),
+    Bmm(),
+    EmbeddingBag(),
+    PairwiseDot(),
+    RowProgram(),
+)
 
 
 def find_kernel_impl(name: str) -> KernelImpl:

@@ -1,0 +1,203 @@
+"""The `row_program` kernel: a region of row-local ops on tiles of rows, every intermediate in shared memory.
+
+A block works on one tile. The body is cut down to the tile's rows and split into stages, each of which all
+threads of the block run; stages that do not depend on each other share a phase, in which each begins with other
+warps; a barrier stands between phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dlrmc.codegen.constant_tables import ConstantTables
+from dlrmc.codegen.fault_sites import FaultSites
+from dlrmc.codegen.kernels.impl import KernelImpl
+from dlrmc.codegen.kernels.linear_tile import WARP_LANES
+from dlrmc.codegen.kernels.tile_text import indented, tile_rows
+from dlrmc.codegen.rows.bag_stage import emit_bag_stage
+from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of, lay_out
+from dlrmc.codegen.rows.linear_stage import emit_linear_stage
+from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
+from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
+from dlrmc.codegen.rows.stage_text import StageContext, StageText
+from dlrmc.codegen.rows.tile_windows import TilePlaces
+from dlrmc.codegen.scalar_types import STORAGE_TYPES
+from dlrmc.codegen.signature import build_signature, ir_comment
+from dlrmc.codegen.source import KernelContext, KernelSource
+from dlrmc.errors import CodegenError
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.rows import Rows
+from dlrmc.passes.form_kernels import form_kernels
+from dlrmc.passes.row_tags import tag_rows
+from dlrmc.schedule.limits import DeviceLimits
+from dlrmc.schedule.row_tiles import Tile, cut_tile, uniform_inputs
+
+TALLEST_TILE = 16
+DEFAULT_THREADS = 512
+
+
+class RowProgram(KernelImpl):
+    """Body: row-local ops only, of f32 and integers; the kernel's `batch` is the number of rows."""
+
+    name = "row_program"
+
+    def check(self, body: Graph) -> None:
+        if not body.outputs:
+            raise self.refuse("results", "no results", "at least one")
+
+    def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
+        self.check(kernel.body)
+        rows = kernel.attributes.int("rows") or choose_rows(kernel, context.limits)
+        threads = kernel.attributes.int("threads") or DEFAULT_THREADS
+        while True:
+            tile = cut_tile(kernel, rows)
+            form_kernels(tile.graph)
+            layout = lay_out(tile.graph, rows)
+            if layout.shared_bytes <= context.limits.shared_bytes_per_block:
+                return _Emission(kernel, context, tile, layout, threads).source()
+            if rows == 1 or kernel.attributes.int("rows"):
+                raise CodegenError(
+                    f"row program %{kernel.name}",
+                    found=f"{layout.shared_bytes} bytes of shared memory for {rows} rows",
+                    expected=f"at most {context.limits.shared_bytes_per_block}",
+                    hint="split the program",
+                )
+            rows //= 2
+
+
+def choose_rows(kernel: Node, limits: DeviceLimits) -> int:
+    """Rows of a tile: the fewest, in powers of two, for which every multiprocessor has at most one tile."""
+    batch, rows = kernel.attributes.int("batch"), 1
+    while rows < TALLEST_TILE and -(-batch // rows) > limits.multiprocessors:
+        rows *= 2
+    return rows
+
+
+class _Emission:
+    def __init__(
+        self, kernel: Node, context: KernelContext, tile: Tile, layout: Layout, threads: int
+    ) -> None:
+        self._kernel = kernel
+        self._context = context
+        self._tile = tile
+        self._layout = layout
+        self._threads = threads
+        signature = build_signature(kernel.body, context, has_faults=True)
+        self._stages = StageContext(
+            name=context.name,
+            threads=threads,
+            places=TilePlaces(tile, layout, context, signature),
+            tables=ConstantTables(context.name),
+            sites=FaultSites(kernel.body, context),
+        )
+
+    def source(self) -> KernelSource:
+        """The kernel."""
+        phases = [self._phase(number) for number in range(self._layout.phase_count + 1)]
+        phases = [phase for phase in phases if phase]
+        texts = [text for phase in phases for text in phase]
+        sites = self._stages.sites.sites
+        signature = build_signature(self._kernel.body, self._context, has_faults=bool(sites))
+        definitions = [line for text in texts for line in text.definitions]
+        body = [
+            "extern __shared__ __align__(16) unsigned char dlrmc_shared[];",
+            *signature.slot_reads,
+            *tile_rows(self._tile.batch, self._tile.rows),
+            *self._buffers(),
+            *self._statements(phases),
+        ]
+        lines = [
+            ir_comment(self._kernel),
+            *self._stages.tables.definitions,
+            *definitions,
+            signature.head(self._context.name, self._threads),
+            *indented(body),
+            "}",
+        ]
+        includes = tuple(dict.fromkeys(name for text in texts for name in text.includes))
+        return KernelSource(
+            self._context.name,
+            "\n".join(lines),
+            ("views.cuh", *includes),
+            self._tile.count,
+            self._threads,
+            self._layout.shared_bytes,
+            signature.params,
+            sites,
+        )
+
+    def _buffers(self) -> Iterator[str]:
+        for buffer in self._layout.buffers:
+            element = STORAGE_TYPES[buffer.dtype]
+            yield (
+                f"{element}* const {buffer.name} = "
+                f"reinterpret_cast<{element}*>(dlrmc_shared + {buffer.offset_bytes});"
+            )
+
+    def _phase(self, number: int) -> list[StageText]:
+        """The stages of one phase: zeros and copies first, then by order in the graph."""
+        layout, context = self._layout, self._stages
+        texts: list[StageText] = []
+        if number == 0:
+            texts.extend(_zeros(placed, context) for placed in layout.placed if placed.tile.padding)
+        texts.extend(emit_copy(copy, context) for copy in layout.copies if copy.phase == number)
+        for stage in self._tile.graph.nodes:
+            if stage.is_op("kernel") and layout.phases[stage] == number:
+                texts.append(self._stage(stage))
+            if self._is_stored_after(stage, number):
+                texts.append(emit_store(stage, context))
+        return texts
+
+    def _is_stored_after(self, stage: Node, number: int) -> bool:
+        """Whether a result that is yielded and also read by other stages is stored in this phase."""
+        is_returned = any(output is stage for output in self._tile.graph.outputs)
+        return is_returned and stage in self._layout.homes and self._layout.phases[stage] == number - 1
+
+    def _stage(self, stage: Node) -> StageText:
+        tiles, anchor, context = self._layout.tiles[stage], anchor_of(stage), self._stages
+        match stage.attributes.str("impl"):
+            case "linear":
+                return emit_linear_stage(stage, anchor, tiles[0], context)
+            case "pairwise_dot":
+                return emit_pairwise_stage(stage, anchor, tiles[0], context)
+            case "bmm":
+                return emit_bmm_stage(stage, anchor, (tiles[0], tiles[1]), context)
+            case "embedding_bag":
+                return emit_bag_stage(stage, anchor, context)
+            case _:
+                return emit_map_stage(stage, context)
+
+    def _statements(self, phases: Sequence[Sequence[StageText]]) -> Iterator[str]:
+        for number, phase in enumerate(phases):
+            if number:
+                yield "__syncthreads();"
+            warps = 0
+            for text in phase:
+                turn = warps % (self._threads // WARP_LANES) * WARP_LANES
+                yield "{"
+                yield from indented([_thread(turn, self._threads), *text.statements])
+                yield "}"
+                warps += text.warps
+
+
+def _thread(turn: int, threads: int) -> str:
+    if not turn:
+        return "const int thread = threadIdx.x;"
+    return f"const int thread = (threadIdx.x + {threads - turn}) % {threads};"
+
+
+def _zeros(placed: PlacedTile, context: StageContext) -> StageText:
+    """The zeros that pad an operand tile."""
+    element = STORAGE_TYPES[placed.buffer.dtype]
+    statements: list[str] = []
+    for pad in placed.tile.padding:
+        view = f"TileView<{element}, {pad.row_stride}, {pad.item_stride}>{{{placed.buffer.name}}}"
+        function = f"zero_columns<{pad.rows}, {pad.items}, {pad.begin}, {pad.end}>"
+        statements.append(f"{function}({view}, thread, {context.threads});")
+    return StageText((), statements, ("views.cuh",), 1)
+
+
+def is_row_local(kernel: Node) -> bool:
+    """Whether every op of the body is row-local."""
+    tags = tag_rows(kernel.body, kernel.attributes.int("batch"), uniform_inputs(kernel))
+    return all(isinstance(tags[node], Rows) for node in kernel.body.nodes if not node.is_op("input", "const"))

@@ -1,0 +1,54 @@
+"""What the emitter of one stage hands back to the emitter of the row program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dlrmc.codegen.constant_tables import ConstantTables
+from dlrmc.codegen.fault_sites import FaultSites
+from dlrmc.codegen.rows.layout import Layout
+from dlrmc.codegen.rows.tile_windows import TilePlaces
+
+
+@dataclass(frozen=True, slots=True)
+class StageText:
+    """One stage.
+
+    Args:
+        definitions: structs and tables that must stand before the kernel.
+        statements: the call or the loop. They use `thread` (this thread's number among those of the block, turned
+            so that stages of one phase begin with different warps), `rows` and `first_row`.
+        includes: files of codegen/cuda.
+        warps: how many warps have work, to turn the next stage's threads by.
+    """
+
+    definitions: Sequence[str]
+    statements: Sequence[str]
+    includes: tuple[str, ...]
+    warps: int
+
+
+@dataclass(frozen=True)
+class StageContext:
+    """What the emitters of all stages of one program share.
+
+    Args:
+        name: of the kernel, the prefix of what a stage defines.
+        threads: of a block.
+        places: where values live.
+        tables: the constants of the kernel.
+        sites: the fault sites of the kernel.
+    """
+
+    name: str
+    threads: int
+    places: TilePlaces
+    tables: ConstantTables
+    sites: FaultSites
+    definitions: list[str] = field(default_factory=list[str])
+
+    @property
+    def layout(self) -> Layout:
+        """The plan of the tile."""
+        return self.places.layout

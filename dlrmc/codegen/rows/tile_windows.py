@@ -1,0 +1,122 @@
+"""The operands and results of a stage as windows: onto shared memory, or onto a kernel parameter's tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dlrmc.codegen.kernels.tile_text import offset_by
+from dlrmc.codegen.kernels.windows import Window
+from dlrmc.codegen.rows.layout import Layout
+from dlrmc.codegen.signature import Signature
+from dlrmc.codegen.source import KernelContext
+from dlrmc.errors import CodegenError
+from dlrmc.ir.graph import Node
+from dlrmc.ir.strided import reshape_strides, resolve_strided
+from dlrmc.schedule.row_tiles import Tile
+
+SHARED_ALIGNMENT_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value of the stage graph lives: a pointer, its strides, and what the pointer is a multiple of."""
+
+    pointer: str
+    strides: tuple[int, ...]
+    alignment_bytes: int
+
+
+@dataclass(frozen=True)
+class TilePlaces:
+    """The places of all values of a tile.
+
+    Args:
+        tile: the tile's graph after form-kernels.
+        layout: its plan.
+        context: of the kernel.
+        signature: of the kernel.
+    """
+
+    tile: Tile
+    layout: Layout
+    context: KernelContext
+    signature: Signature
+
+    def of(self, value: Node) -> Place:
+        """Where a stage reads a value: a tile's input from the tile's first row on."""
+        if value in self.layout.homes:
+            home = self.layout.homes[value]
+            pointer = offset_by(home.buffer.name, (str(home.offset), 1)) if home.offset else home.buffer.name
+            alignment = SHARED_ALIGNMENT_BYTES if home.offset * value.type.dtype.size_bytes % 16 == 0 else 4
+            return Place(pointer, home.strides, alignment)
+        whole = self.whole(value)
+        operand = self.tile.operands[value]
+        step = operand.per_row * whole.strides[0] if operand.role == "rows" else 0
+        alignment = whole.alignment_bytes if step * value.type.dtype.size_bytes % 16 == 0 else 4
+        return Place(offset_by(whole.pointer, ("first_row", step)), whole.strides, alignment)
+
+    def whole(self, value: Node) -> Place:
+        """Where the operand behind a tile's input begins."""
+        place = self.tile.operands[value].operand
+        return Place(
+            self.signature.operand_names[place],
+            self.context.operand_strides[place],
+            self.context.operand_alignments[place] if self.context.operand_alignments else 1,
+        )
+
+    def result(self, stage: Node) -> Place:
+        """Where a stage writes its result: its home, or the kernel's result from the tile's first row on."""
+        if stage in self.layout.homes:
+            return self.of(stage)
+        number = self.tile.graph.outputs.index(stage)
+        strides = self.context.result_strides[number]
+        per_row = stage.shape[0] // self.tile.rows
+        step = per_row * strides[0]
+        alignments = self.context.result_alignments
+        alignment = alignments[number] if alignments and step * stage.type.dtype.size_bytes % 16 == 0 else 4
+        return Place(offset_by(self.signature.result_names[number], ("first_row", step)), strides, alignment)
+
+
+class TileWindows:
+    """Makes the windows of one stage; the counterpart of `Windows`, which serves standalone kernels."""
+
+    def __init__(self, places: TilePlaces, stage: Node, *, reads_whole: bool = False) -> None:
+        """`reads_whole`: operands are read from their beginning, by the row's number in the batch."""
+        self._places = places
+        self._stage = stage
+        outer = zip(stage.body.inputs, stage.inputs, strict=True)
+        find = places.whole if reads_whole else places.of
+        self._roots: Mapping[Node, Place] = {inner: find(value) for inner, value in outer}
+
+    def operand(self, node: Node) -> Window:
+        """The window through which a value of the stage's body is read.
+
+        Raises:
+            CodegenError: where it is no strided window onto an operand of the stage.
+        """
+        found = resolve_strided(node, {root: place.strides for root, place in self._roots.items()})
+        if found is None or found.root not in self._roots:
+            raise CodegenError(f"stage %{self._stage.name}", found=repr(node), expected="a strided window")
+        place = self._roots[found.root]
+        return Window(
+            node.type.dtype, place.pointer, found.offset, found.shape, found.strides, place.alignment_bytes
+        )
+
+    def result(self, anchor: Node) -> Window:
+        """The window through which the anchor's value is written.
+
+        Raises:
+            CodegenError: where the result's strides do not fit the anchor's shape.
+        """
+        place = self._places.result(self._stage)
+        strides = reshape_strides(self._stage.shape, place.strides, anchor.shape)
+        if strides is None:
+            raise CodegenError(
+                f"stage %{self._stage.name}",
+                found=f"strides {list(place.strides)}",
+                expected=f"strides that show {anchor.type} without a copy",
+            )
+        alignment = place.alignment_bytes
+        return Window(anchor.type.dtype, place.pointer, 0, anchor.shape, strides, alignment, is_const=False)
+
