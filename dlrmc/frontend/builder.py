@@ -58,8 +58,8 @@ class Builder:
         return self.graph.add(op, operands, attributes or {}, name=name or self.name, source=self.source)
 
     def inner(self, op: str, *operands: Node, **attributes: Attribute) -> Node:
-        """Add a helper node that the fx graph has no name for; it is called after the op."""
-        return self.graph.add(op, operands, attributes, name=op, source=self.source)
+        """Add a node that the fx graph has no name for: `mul_cast`."""
+        return self.graph.add(op, operands, attributes, name=f"{self.name}_{op}", source=self.source)
 
     # -- constants -------------------------------------------------------------------------------------------
 
@@ -101,11 +101,15 @@ class Builder:
 
     # -- shapes ----------------------------------------------------------------------------------------------
 
-    def view(self, node: Node, shape: Sequence[int], *, name: str | None = None) -> Node:
+    def view(self, node: Node, shape: Sequence[int]) -> Node:
         """The value in another shape, row-major; no node where it has it."""
         if node.shape == tuple(shape):
             return node
-        return self.op("view", (node,), {"shape": tuple(shape)}, name=name)
+        return self.op("view", (node,), {"shape": tuple(shape)})
+
+    def inner_view(self, node: Node, shape: Sequence[int]) -> Node:
+        """The same for a view that the fx graph has no name for."""
+        return node if node.shape == tuple(shape) else self.inner("view", node, shape=tuple(shape))
 
     def permute(self, node: Node, perm: Sequence[int]) -> Node:
         """The value with its dimensions in another order; a weight's transpose is named after the weight."""
@@ -114,11 +118,11 @@ class Builder:
         name = f"{node.name}_t" if node.is_op("weight") else self.name
         return self.op("permute", (node,), {"perm": tuple(perm)}, name=name)
 
-    def expand(self, node: Node, shape: Sequence[int], *, name: str | None = None) -> Node:
+    def expand(self, node: Node, shape: Sequence[int]) -> Node:
         """The value broadcast to a shape; no node where it has it."""
         if node.shape == tuple(shape):
             return node
-        return self.op("expand", (node,), {"shape": tuple(shape)}, name=name)
+        return self.op("expand", (node,), {"shape": tuple(shape)})
 
     def slice(
         self, node: Node, dim: int, start: int, stop: int, step: int = 1, *, name: str | None = None
@@ -127,7 +131,7 @@ class Builder:
         if (start, stop, step) == (0, node.shape[dim], 1):
             return node
         attributes = {"dim": dim, "start": start, "stop": stop, "step": step}
-        return self.op("slice", (node,), attributes, name=name)
+        return self.op("slice", (node,), attributes)
 
     def cat(self, parts: Sequence[Node], dim: int) -> Node:
         """The values one after the other along a dimension; no node for a single one."""
@@ -141,7 +145,7 @@ def scalar_array(value: Any, dtype: DType) -> Array:
     if isinstance(value, complex):
         raise Refused(f"complex number {value}")
     if dtype.is_integer:
-        info = np.iinfo(dtype.numpy)
+        info = np.iinfo(dtype.numpy.name)
         if not info.min <= int(value) <= info.max:
             raise Refused(f"number {value} does not fit {dtype}")
         return np.array(int(value), dtype.numpy)

@@ -22,7 +22,7 @@ KEPT_WHOLE: tuple[str, ...] = (
 
 
 def canon_table() -> dict[Any, Callable[..., Any]]:
-    """The default decompositions of torch.export less those of `KEPT_WHOLE`; a name this torch lacks is left out."""
+    """The default decompositions of torch.export less those of `KEPT_WHOLE` that this torch has."""
     table = torch.export.default_decompositions()
     for name in KEPT_WHOLE:
         overload = find_overload(name)

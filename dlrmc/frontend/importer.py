@@ -68,14 +68,14 @@ class Importer:
     def _import(self, node: fx.Node) -> Value:
         val = node.meta.get("val")
         if isinstance(val, torch.SymInt | torch.SymFloat | torch.SymBool):
-            return self._sizes.number(val)
+            return MISSING if _has_missing(self.value(node.args)) else self._sizes.number(val)
         if isinstance(val, int | float | bool):
             return val
         target = _target(node)
         importer = IMPORTERS.get(target)
         if importer is None:
-            raise Refused("no importer")
-        arguments = schema_arguments(node, self.value(node.args), self.value_map(node.kwargs))
+            raise Refused("dlrmc has no such op")
+        arguments = schema_arguments(node, [self.value(a) for a in node.args], self.value_map(node.kwargs))
         if _has_missing(arguments.values()):
             return MISSING
         if target == "getitem":
@@ -94,7 +94,7 @@ class Importer:
 
     def _item(self, node: fx.Node, parts: Value, index: int) -> Value:
         if not isinstance(parts, Parts):
-            return parts[index]
+            raise Refused(f"result {index} of {parts!r}")
         self._builder.begin(naming.node_name(node), source_of(node))
         return parts.item(index % parts.count)
 
@@ -130,6 +130,3 @@ def _check_type(node: fx.Node, source: str, value: Value, expected: TensorType) 
         expected=f"{expected}, as torch infers",
         hint="this is a bug in dlrmc.frontend: please report it with the exported program",
     )
-
-
-__all__ = ["MISSING", "Importer"]

@@ -21,8 +21,8 @@ from dlrmc.frontend.symbols import Sizes
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.types import DType, TensorType
 
-# Index tables (pairs of an interaction, positions) up to this size are read into the graph, where rules see their
-# values; what is larger, and every float parameter or buffer, is a weight.
+# Index tables (pairs of an interaction, positions) up to this size are read into the graph, where rules see
+# their values; what is larger, and every float parameter or buffer, is a weight.
 MAX_BAKED_ELEMENTS = 1 << 16
 _TENSOR_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -34,16 +34,16 @@ class Leaves:
     Attributes:
         values: what each placeholder stands for.
         weights: the tensor of each weight, by target.
-        baked: targets whose values were read into the graph.
+        baked: the constants whose values were read into the graph, by target.
         inputs: one entry for each flattened user input.
-        holders: the first weight node of each tensor, so that tied parameters are one weight.
+        holders: the weight node of each tensor, so that tied parameters are one weight.
     """
 
     values: dict[fx.Node, Any] = field(default_factory=dict)
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
-    baked: list[str] = field(default_factory=list)
+    baked: dict[str, Node] = field(default_factory=dict)
     inputs: list[UserInput] = field(default_factory=list)
-    holders: list[tuple[torch.Tensor, Node]] = field(default_factory=list)
+    holders: dict[tuple[Any, ...], Node] = field(default_factory=dict)
 
 
 def add_leaves(graph: Graph, program: ExportedProgram, paths: Sequence[str], sizes: Sizes) -> Leaves:
@@ -99,15 +99,23 @@ def _add_tensor(graph: Graph, leaves: Leaves, program: ExportedProgram, spec: In
     tensor = _find_tensor(program, target)
     dtype = _dtype(f"{spec.kind.name.lower()} {target}", tensor.dtype)
     if _is_baked(spec, tensor, dtype):
-        leaves.baked.append(target)
-        return graph.const(target, array_of_tensor(tensor), TensorType(dtype, tuple(tensor.shape)))
-    for held, node in leaves.holders:
-        if _is_same(held, tensor):
-            return node
-    node = graph.weight(target, TensorType(dtype, tuple(tensor.shape)), target)
-    leaves.weights[target] = tensor
-    leaves.holders.append((tensor, node))
-    return node
+        leaves.baked[target] = graph.const(target, array_of_tensor(tensor))
+        return leaves.baked[target]
+    key = _identity(tensor)
+    if key not in leaves.holders:
+        leaves.holders[key] = graph.weight(target, TensorType(dtype, tuple(tensor.shape)), target)
+        leaves.weights[target] = tensor
+    return leaves.holders[key]
+
+
+def aliases(leaves: Leaves, program: ExportedProgram) -> dict[str, str]:
+    """The other names that the program has for the tensors of weights, each with the weight's target."""
+    names = {
+        str(spec.target): leaves.holders.get(_identity(_find_tensor(program, str(spec.target))))
+        for spec in program.graph_signature.input_specs
+        if spec.kind in _TENSOR_KINDS
+    }
+    return {name: node.target for name, node in names.items() if node is not None and node.target != name}
 
 
 def _find_tensor(program: ExportedProgram, target: str) -> torch.Tensor:
@@ -128,15 +136,11 @@ def _is_baked(spec: InputSpec, tensor: torch.Tensor, dtype: DType) -> bool:
     return spec.kind is InputKind.CONSTANT_TENSOR and tensor.numel() <= MAX_CONST_ELEMENTS
 
 
-def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a is b or (
-        a.device == b.device
-        and a.dtype == b.dtype
-        and a.shape == b.shape
-        and a.stride() == b.stride()
-        and a.numel() > 0
-        and a.data_ptr() == b.data_ptr()
-    )
+def _identity(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Equal for tensors that are the same memory read the same way; a tensor without memory is its own."""
+    if tensor.numel() == 0 or tensor.device.type == "meta":
+        return (id(tensor),)
+    return (tensor.device, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.data_ptr())
 
 
 def _dtype(place: str, dtype: torch.dtype) -> DType:

@@ -21,7 +21,7 @@ class TensorInput:
 
 @dataclass(frozen=True, slots=True)
 class ConstantInput:
-    """A flattened user input that the export specialised to a Python value; every call must pass an equal one."""
+    """A flattened user input that the export specialised to a Python value; a call must pass an equal one."""
 
     path: str
     value: Any
@@ -58,9 +58,9 @@ UserOutput = ValueOutput | ConstantOutput | InputOutput
 class InputDim:
     """One dimension of a user input.
 
-    `size` is the size in this import. Where `symbol` is empty the export froze the dimension at that size, and no
-    other will do; else it is the expression (`s17`, `s17 + 1`) that ties it to other dimensions, and `minimum` and
-    `maximum` (None: no limit) are the range that the export declared.
+    `size` is the size in this import. Where `symbol` is empty the export froze the dimension at that size,
+    and no other will do; else it is the expression (`s17`, `s17 + 1`) that ties it to other dimensions, and
+    `minimum` and `maximum` (None: no limit) are the range that the export declared.
     """
 
     path: str
@@ -84,10 +84,11 @@ class ImportedProgram:
 
     Attributes:
         graph: the program; inputs in the order of the exported signature, unused ones too.
-        weights: the tensor of every `weight` node by its target, as the user holds them (any device, any strides);
-            tied parameters are one weight.
-        baked: targets of buffers whose values were read into the graph as constants (integer and bool buffers and
-            lifted constants that are small): a later change of theirs is not seen without a new import.
+        weights: the tensor of every `weight` node by its target, as the user holds them (any device, any
+            strides); tied parameters are one weight.
+        aliases: the other state-dict names of tied weights, each with the target that stands in `weights`.
+        baked: targets of buffers whose values were read into the graph as constants (small integer and bool
+            buffers and lifted constants): a later change of theirs is not seen without a new import.
         in_spec: the pytree of (args, kwargs) as exported.
         out_spec: the pytree of the results.
         inputs: one entry for each leaf of `in_spec`.
@@ -98,6 +99,7 @@ class ImportedProgram:
 
     graph: Graph
     weights: Mapping[str, torch.Tensor]
+    aliases: Mapping[str, str]
     baked: tuple[str, ...]
     in_spec: Any
     out_spec: Any

@@ -33,7 +33,7 @@ _SCREEN: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
 
 
 def screen(program: ExportedProgram) -> list[UnsupportedOp]:
-    """The ops of a program, as the user exported it, that can never be taken, with the user's source lines."""
+    """The ops of a program, as the user exported it, that can never be taken."""
     refused: list[UnsupportedOp] = []
     for node in program.graph.nodes:
         check = _SCREEN.get(str(node.target)) if node.op == "call_function" else None
@@ -59,7 +59,11 @@ def mutations(program: ExportedProgram, nodes: Mapping[str, fx.Node]) -> list[Un
     return written
 
 
-def without_repeats(items: Sequence[UnsupportedOp], screened: Sequence[UnsupportedOp]) -> list[UnsupportedOp]:
-    """`screened`, then those of `items` from other source lines: canon spells a refused op in other words."""
+def without_repeats(
+    screened: Sequence[UnsupportedOp], found: Sequence[UnsupportedOp], written: Sequence[UnsupportedOp]
+) -> list[UnsupportedOp]:
+    """All refusals, each once: canon spells a screened op in other words, and shows what it writes."""
     lines = {item.source for item in screened}
-    return [*screened, *(item for item in items if item.source not in lines)]
+    reasons = {item.reason for item in screened}
+    new = [item for item in found if item.source not in lines or item.reason not in reasons]
+    return [*screened, *new, *(item for item in written if item.source not in lines)]

@@ -11,7 +11,7 @@ from torch import fx
 _FRAME = re.compile(
     r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>[^\n]+)(?:\n(?P<code>[^\n]*))?'
 )
-_TORCH_FILES = str(PurePath(torch.__file__).parent)
+_TORCH_FILES = str(PurePath(str(torch.__file__)).parent)
 
 
 def source_of(node: fx.Node) -> str:

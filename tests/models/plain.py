@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -59,7 +60,7 @@ def pair_table(config: PlainConfig) -> tuple[torch.Tensor, torch.Tensor]:
 def mlp(widths: Sequence[int], last: type[nn.Module]) -> nn.Sequential:
     """Linear and ReLU layers; `last` stands after the last linear."""
     layers: list[nn.Module] = []
-    for position, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+    for position, (n_in, n_out) in enumerate(pairwise(widths)):
         layers += [nn.Linear(n_in, n_out), last() if position == len(widths) - 2 else nn.ReLU()]
     return nn.Sequential(*layers)
 
@@ -135,7 +136,7 @@ def _keys(container: Any) -> list[Any]:
     return list(container) if isinstance(container, dict) else list(range(len(container)))
 
 
-def build(config: PlainConfig = PlainConfig(), seed: int = 0) -> PlainDlrm:  # noqa: B008
+def build(config: PlainConfig = PlainConfig(), seed: int = 0) -> PlainDlrm:
     """The model with fixed weights, in evaluation mode."""
     torch.manual_seed(seed)
     return PlainDlrm(config).eval().to(config.dtype)

@@ -12,17 +12,17 @@ from dlrmc.ir.types import DType
 
 
 def full(builder: Builder, call: Call) -> Node:
-    """full, full_like, new_full: one value."""
+    """One given value."""
     return builder.full(call.shape, call["fill_value"], call.dtype)
 
 
 def zeros(builder: Builder, call: Call) -> Node:
-    """zeros, zeros_like, new_zeros."""
+    """All 0."""
     return builder.full(call.shape, 0, call.dtype)
 
 
 def ones(builder: Builder, call: Call) -> Node:
-    """ones, ones_like, new_ones."""
+    """All 1."""
     return builder.full(call.shape, 1, call.dtype)
 
 
@@ -32,7 +32,7 @@ def scalar_tensor(builder: Builder, call: Call) -> Node:
 
 
 def arange(builder: Builder, call: Call) -> Node:
-    """start, start + step, ...; computed in f64 for floats, as torch does."""
+    """A range; computed in f64 for floats, as torch does."""
     start, step = call.get("start", 0), call.get("step", 1)
     count = call.shape[0]
     if call.dtype is DType.BOOL:

@@ -31,13 +31,6 @@ _UNARY = (
     ("cos", ("cos",)),
 )
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
-# On bool, torch's arithmetic is logic.
-_LOGIC_OF = {
-    "add": "logical_or",
-    "mul": "logical_and",
-    "maximum": "logical_or",
-    "minimum": "logical_and",
-}
 
 Import = Callable[[Builder, Call], Node]
 
@@ -51,32 +44,24 @@ def unary(op: str) -> Import:
     return import_unary
 
 
-def arithmetic(op: str, *, scalar_first: bool = False) -> Import:
-    """add, sub, mul, div, pow, maximum, minimum: operands cast to the result's dtype; `alpha` scales the second."""
+def arithmetic(op: str) -> Import:
+    """Arithmetic of two operands, cast to the result's dtype; `alpha` scales the second."""
 
     def import_arithmetic(builder: Builder, call: Call) -> Node:
         left, right = call["self"], call["exponent" if "exponent" in call.arguments else "other"]
-        if scalar_first:
-            left, right = right, left
-        alpha = call.get("alpha", 1)
-        dtype = call.dtype
-        if dtype is DType.BOOL:
-            return _logic(builder, op, left, right)
-        if alpha != 1:
-            scaled = left if scalar_first else right
-            scaled = _scaled(builder, scaled, alpha, dtype)
-            left, right = (scaled, right) if scalar_first else (left, scaled)
-        return binary(builder, call, op, left, right, dtype)
+        if call.get("alpha", 1) != 1:
+            right = _scaled(builder, right, call["alpha"], call.dtype)
+        return binary(builder, op, left, right, call.dtype)
 
     return import_arithmetic
 
 
 def reverse_sub(builder: Builder, call: Call) -> Node:
-    """other - alpha * self."""
+    """`other - alpha * self`."""
     right = builder.cast(call.tensor("self"), call.dtype)
     if call.get("alpha", 1) != 1:
         right = _scaled(builder, right, call["alpha"], call.dtype)
-    return binary(builder, call, "sub", call["other"], right, call.dtype)
+    return binary(builder, "sub", call["other"], right, call.dtype)
 
 
 def _scaled(builder: Builder, value: Any, alpha: Any, dtype: DType) -> Any:
@@ -85,31 +70,25 @@ def _scaled(builder: Builder, value: Any, alpha: Any, dtype: DType) -> Any:
     return builder.inner("mul", builder.cast(value, dtype), builder.scalar(alpha, dtype))
 
 
-def _logic(builder: Builder, op: str, left: Any, right: Any) -> Node:
-    if op not in _LOGIC_OF:
-        raise Refused(f"{op} of bool operands")
-    return builder.op(_LOGIC_OF[op], (builder.operand(left, DType.BOOL), builder.operand(right, DType.BOOL)))
-
-
 def rounded_division(builder: Builder, call: Call) -> Node:
-    """div with rounding_mode; only None (true division) has an op."""
+    """Division with a rounding mode; only None, true division, has an op."""
     if call["rounding_mode"] is not None:
         raise Refused(f"division with rounding_mode={call['rounding_mode']!r} is not supported yet")
-    return binary(builder, call, "div", call["self"], call["other"], call.dtype)
+    return binary(builder, "div", call["self"], call["other"], call.dtype)
 
 
 def compare(op: str) -> Import:
     """A comparison in the dtype that both operands promote to; the result is bool."""
 
     def import_compare(builder: Builder, call: Call) -> Node:
-        dtype = common_dtype(call, ("self", "other"))
+        dtype = common_dtype(call, "self", "other")
         return builder.op(op, (builder.operand(call["self"], dtype), builder.operand(call["other"], dtype)))
 
     return import_compare
 
 
 def logical(op: str) -> Import:
-    """logical_and and logical_or of anything: nonzero is true."""
+    """A connective of anything: nonzero is true."""
 
     def import_logical(builder: Builder, call: Call) -> Node:
         return builder.op(op, (truth(builder, call["self"]), truth(builder, call["other"])))
@@ -135,53 +114,51 @@ def truth(builder: Builder, value: Any) -> Node:
 
 
 def logical_not(builder: Builder, call: Call) -> Node:
-    """logical_not of anything: zero is true."""
+    """Negation of anything: zero is true."""
     return builder.op("logical_not", (truth(builder, call["self"]),))
 
 
 def floor(builder: Builder, call: Call) -> Node:
-    """floor; of integers, the value itself."""
+    """The largest integer not above; of integers, the value itself."""
     value = call.tensor("self")
     return builder.op("floor", (value,)) if value.type.dtype.is_float else value
 
 
 def where(builder: Builder, call: Call) -> Node:
-    """where(condition, self, other) in the result's dtype."""
+    """`self` where the condition holds, else `other`, in the result's dtype."""
     branches = (builder.operand(call["self"], call.dtype), builder.operand(call["other"], call.dtype))
     return builder.op("where", (truth(builder, call["condition"]), *branches))
 
 
 def masked_fill(builder: Builder, call: Call) -> Node:
-    """where(mask, value, self)."""
+    """`value` where the mask holds, else `self`."""
     filled = builder.operand(call["value"], call.dtype)
     return builder.op("where", (truth(builder, call["mask"]), filled, call.tensor("self")))
 
 
 def gelu(builder: Builder, call: Call) -> Node:
-    """gelu, exact or by tanh."""
+    """`gelu`, exact or by tanh."""
     return builder.op("gelu", (call.tensor("self"),), {"approximate": call["approximate"]})
 
 
 def leaky_relu(builder: Builder, call: Call) -> Node:
-    """leaky_relu with its negative slope."""
+    """`leaky_relu` with its negative slope."""
     return builder.op("leaky_relu", (call.tensor("self"),), {"slope": float(call["negative_slope"])})
 
 
 def elu(builder: Builder, call: Call) -> Node:
-    """scale * elu(input_scale * x); selu is one."""
+    """The exponential linear unit, scaled; selu is one."""
     scale, input_scale = call["scale"], call["input_scale"]
     value = call.tensor("self")
     if input_scale != 1:
         raise Refused(f"elu with input_scale={input_scale}")
     if scale == 1:
         return builder.op("elu", (value,), {"alpha": float(call["alpha"])})
-    return binary(
-        builder, call, "mul", builder.inner("elu", value, alpha=float(call["alpha"])), scale, call.dtype
-    )
+    return binary(builder, "mul", builder.inner("elu", value, alpha=float(call["alpha"])), scale, call.dtype)
 
 
 def clamp(builder: Builder, call: Call) -> Node:
-    """clamp by numbers, either of which may be absent or infinite; NaN stays."""
+    """Limits by numbers, either of which may be absent or infinite; NaN stays."""
     low = call.get("min", call.get("min_val", -np.inf))
     high = call.get("max", call.get("max_val", np.inf))
     value = builder.cast(call.tensor("self"), call.dtype)
@@ -191,7 +168,7 @@ def clamp(builder: Builder, call: Call) -> Node:
 
 
 def clamp_tensor(builder: Builder, call: Call) -> Node:
-    """clamp by tensors."""
+    """Limits by tensors."""
     value = builder.cast(call.tensor("self"), call.dtype)
     for name, op in (("min", "maximum"), ("max", "minimum")):
         if call.get(name) is not None:
@@ -200,7 +177,7 @@ def clamp_tensor(builder: Builder, call: Call) -> Node:
 
 
 def cast(builder: Builder, call: Call) -> Node:
-    """_to_copy: the dtype counts; device, layout and memory format do not."""
+    """A cast: device, layout and memory format do not count."""
     value = call.tensor("self")
     if value.type.dtype is call.dtype:
         return value

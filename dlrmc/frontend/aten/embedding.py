@@ -23,7 +23,7 @@ def embedding(builder: Builder, call: Call) -> Node:
 
 
 def embedding_bag(builder: Builder, call: Call) -> Parts:
-    """`embedding_bag.padding_idx`: a negative padding_idx counts from the end of the table, None is no padding."""
+    """`embedding_bag.padding_idx`: a negative padding_idx counts from the end, None is no padding."""
     padding = call["padding_idx"]
     rows = call.tensor("weight").shape[0]
     if padding is not None and not -rows <= padding < rows:
@@ -38,7 +38,7 @@ def raw_embedding_bag(builder: Builder, call: Call) -> Parts:
 
 
 def renorm(_builder: Builder, _call: Call) -> Node:
-    """max_norm."""
+    """A table written while it is read."""
     raise Refused(MAX_NORM_REASON)
 
 

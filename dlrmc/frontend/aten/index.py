@@ -10,7 +10,7 @@ from dlrmc.ir.types import DType
 
 
 def index(builder: Builder, call: Call) -> Node:
-    """x[..., i, j]: None keeps a dimension, negative values count from the end."""
+    """`x[:, i, j]`: None keeps a dimension, negative values count from the end."""
     x = call.tensor("self")
     indices = list(call["indices"])
     masks = [i for i in indices if i is not None and i.type.dtype in (DType.BOOL, DType.U8)]
@@ -25,7 +25,7 @@ def index_select(builder: Builder, call: Call) -> Node:
     """Slices of one dimension."""
     x = call.tensor("self")
     ids = _ids(builder, call.tensor("index"))
-    ids = builder.view(ids, (1,), name="view") if ids.type.rank == 0 else ids
+    ids = builder.inner_view(ids, (1,)) if ids.type.rank == 0 else ids
     if x.type.rank == 0:
         raise Refused("index_select of a scalar")
     return builder.op("index_select", (x, ids), {"dim": normal_dim(call["dim"], x.type.rank)})

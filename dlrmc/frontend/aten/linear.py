@@ -8,22 +8,19 @@ from dlrmc.ir.graph import Node
 
 
 def linear(builder: Builder, call: Call) -> Node:
-    """x @ weight.T + bias, the weight as stored [N, K]."""
+    """`x @ weight.T + bias`, the weight as stored [N, K]."""
     x, weight = call.tensor("input"), call.tensor("weight")
     if weight.type.rank == 1:
         # torch takes a vector as one output row, and gives no dimension for it.
-        wide = builder.op("linear", ((x,), builder.view(weight, (1, *weight.shape), name="view"), None))
+        wide = builder.op("linear", ((x,), builder.inner_view(weight, (1, *weight.shape)), None))
         if call["bias"] is not None:
             wide = builder.inner("add", wide, call.tensor("bias"))
-        return builder.view(wide, call.shape, name="view")
-    if x.type.rank == 1:
-        rows = builder.view(x, (1, *x.shape), name="view")
-        return builder.view(builder.op("linear", ((rows,), weight, call["bias"])), call.shape, name="view")
+        return builder.inner_view(wide, call.shape)
     return builder.op("linear", ((x,), weight, call["bias"]))
 
 
 def addmm(builder: Builder, call: Call) -> Node:
-    """beta * self + alpha * (mat1 @ mat2)."""
+    """`beta * self + alpha * (mat1 @ mat2)`."""
     attributes = {"alpha": float(call["alpha"]), "beta": float(call["beta"])}
     operands = (call.tensor("self"), call.tensor("mat1"), call.tensor("mat2"))
     return builder.op("addmm", operands, attributes)
@@ -42,7 +39,7 @@ def bmm(builder: Builder, call: Call) -> Node:
 
 
 def baddbmm(builder: Builder, call: Call) -> Node:
-    """beta * self + alpha * (batch1 @ batch2)."""
+    """`beta * self + alpha * (batch1 @ batch2)`."""
     product = builder.inner("bmm", call.tensor("batch1"), call.tensor("batch2"))
     if call["alpha"] != 1:
         product = builder.inner("mul", product, builder.scalar(call["alpha"], call.dtype))
@@ -57,15 +54,15 @@ def baddbmm(builder: Builder, call: Call) -> Node:
 def mv(builder: Builder, call: Call) -> Node:
     """A matrix times a vector."""
     vector = call.tensor("vec")
-    column = builder.view(vector, (*vector.shape, 1), name="view")
+    column = builder.inner_view(vector, (*vector.shape, 1))
     return builder.view(builder.inner("mm", call.tensor("self"), column), call.shape)
 
 
 def dot(builder: Builder, call: Call) -> Node:
     """The product of two vectors, a scalar."""
     left, right = call.tensor("self"), call.tensor("tensor")
-    row = builder.view(left, (1, *left.shape), name="view")
-    column = builder.view(right, (*right.shape, 1), name="view")
+    row = builder.inner_view(left, (1, *left.shape))
+    column = builder.inner_view(right, (*right.shape, 1))
     return builder.view(builder.inner("mm", row, column), ())
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dlrmc.frontend.builder import Builder, Value
+from dlrmc.frontend.builder import Builder, Parts, Value
 from dlrmc.frontend.call import Call
 from dlrmc.frontend.refusal import Refused
 from dlrmc.ir.graph import Node
-
 
 DROPOUT_REASON = "dropout is live: call model.eval() before torch.export.export"
 
@@ -21,6 +20,13 @@ def dropout(_builder: Builder, call: Call) -> Node:
     if call["train"] and call["p"] != 0:
         raise Refused(DROPOUT_REASON)
     return call.tensor("input")
+
+
+def native_dropout(_builder: Builder, call: Call) -> Parts:
+    """Dropout with its mask, which only training needs."""
+    if call["train"] is not False and call["p"] != 0:
+        raise Refused(DROPOUT_REASON)
+    return Parts(lambda _index: call.tensor("input"), 1)
 
 
 def assertion(_builder: Builder, _call: Call) -> None:
@@ -52,7 +58,8 @@ IMPORTERS = (
         ),
         identity,
     ),
-    (("aten.dropout.default",), dropout),
+    (("aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"), dropout),
+    (("aten.native_dropout.default",), native_dropout),
     (
         (
             "aten._assert_tensor_metadata.default",

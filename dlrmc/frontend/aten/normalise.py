@@ -29,7 +29,7 @@ def batch_norm_parts(builder: Builder, call: Call) -> Parts:
 
 
 def batch_norm(builder: Builder, call: Call) -> Node:
-    """batch_norm.default in evaluation mode."""
+    """`batch_norm.default` in evaluation mode."""
     if call["training"]:
         raise Refused(TRAINING_REASON)
     return _batch_norm(builder, call, call.tensor("input"))
@@ -41,7 +41,7 @@ def training_batch_norm(_builder: Builder, _call: Call) -> Node:
 
 
 def _batch_norm(builder: Builder, call: Call, x: Node) -> Node:
-    """x * scale + shift, both made of weights alone, so that a pass may compute them once at load."""
+    """`x * scale + shift`, both made of weights alone, so that a pass may compute them once at load."""
     mean, variance = call.get("running_mean"), call.get("running_var")
     if mean is None or variance is None:
         raise Refused("batch_norm without running statistics uses the batch's own")
@@ -54,7 +54,7 @@ def _batch_norm(builder: Builder, call: Call, x: Node) -> Node:
     shift = builder.inner("mul", mean, scale)
     shift = builder.inner("neg", shift) if bias is None else builder.inner("sub", bias, shift)
     shape = mean.shape + (1,) * (x.type.rank - 2)
-    scale, shift = (builder.view(value, shape, name="view") for value in (scale, shift))
+    scale, shift = (builder.inner_view(value, shape) for value in (scale, shift))
     scaled = builder.inner("mul", builder.cast(x, stats), scale)
     return builder.cast(builder.op("add", (scaled, shift)), x.type.dtype)
 
@@ -64,7 +64,7 @@ def _as(builder: Builder, value: Any, dtype: DType) -> Node | None:
 
 
 def layer_norm(builder: Builder, call: Call) -> Node:
-    """layer_norm over the last dimensions, which are viewed as one."""
+    """`layer_norm` over the last dimensions, which are viewed as one."""
     x = call.tensor("input")
     normal = list(call["normalized_shape"])
     weight, bias = call.get("weight"), call.get("bias")
@@ -72,9 +72,9 @@ def layer_norm(builder: Builder, call: Call) -> Node:
     if len(normal) == 1:
         return builder.op("layer_norm", (x, weight, bias), attributes)
     size = math.prod(normal)
-    flat = builder.view(x, (*x.shape[: x.type.rank - len(normal)], size), name="view")
-    weight, bias = (None if v is None else builder.view(v, (size,), name="view") for v in (weight, bias))
-    return builder.view(builder.op("layer_norm", (flat, weight, bias), attributes), x.shape, name="view")
+    flat = builder.inner_view(x, (*x.shape[: x.type.rank - len(normal)], size))
+    weight, bias = (None if v is None else builder.inner_view(v, (size,)) for v in (weight, bias))
+    return builder.inner_view(builder.op("layer_norm", (flat, weight, bias), attributes), x.shape)
 
 
 def native_layer_norm(builder: Builder, call: Call) -> Parts:

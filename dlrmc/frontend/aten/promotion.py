@@ -5,32 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import fx
 
 from dlrmc.frontend.builder import Builder, fits_exactly
 from dlrmc.frontend.call import Call
-from dlrmc.frontend.dtypes import dtype_of_torch
+from dlrmc.frontend.dtypes import dtype_of_torch, torch_of_dtype
 from dlrmc.ir.graph import Node
 from dlrmc.ir.types import DType
 
 
-def common_dtype(call: Call, names: tuple[str, ...]) -> DType:
-    """The dtype that torch promotes the named arguments to; a Python number does not widen its category."""
-    by_name = _fx_arguments(call)
-    values = [by_name[name] for name in names if by_name.get(name) is not None]
-    result = (
-        values[0].dtype if isinstance(values[0], torch.Tensor) else torch.result_type(values[0], values[-1])
-    )
-    for value in values[1:]:
-        result = (
-            torch.result_type(values[0], value)
-            if len(values) == 2
-            else torch.promote_types(result, value.dtype)
-        )
-    return dtype_of_torch(result)
+def common_dtype(call: Call, first: str, second: str) -> DType:
+    """The dtype that torch promotes two arguments to; a Python number does not widen its category."""
+    return dtype_of_torch(torch.result_type(_traced(call, first), _traced(call, second)))
 
 
-def binary(builder: Builder, call: Call, op: str, left: Any, right: Any, dtype: DType) -> Node:
+def binary(builder: Builder, op: str, left: Any, right: Any, dtype: DType) -> Node:
     """`op` on two operands in `dtype`.
 
     For f16 and bf16 torch computes with a Python number in f32, so a number that the 16-bit type cannot
@@ -43,16 +31,10 @@ def binary(builder: Builder, call: Call, op: str, left: Any, right: Any, dtype: 
     return builder.op(op, (builder.operand(left, dtype), builder.operand(right, dtype)))
 
 
-def _fx_arguments(call: Call) -> dict[str, Any]:
-    """The arguments as fake tensors and Python numbers, which torch.result_type takes."""
-    schema = call.node.target._schema  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
-    found: dict[str, Any] = {}
-    for position, argument in enumerate(schema.arguments):
-        raw = (
-            call.node.args[position]
-            if position < len(call.node.args)
-            else call.node.kwargs.get(argument.name)
-        )
-        is_tensor = isinstance(raw, fx.Node) and isinstance(raw.meta.get("val"), torch.Tensor)
-        found[argument.name] = raw.meta["val"] if is_tensor else call.arguments[argument.name]
-    return found
+def _traced(call: Call, name: str) -> Any:
+    """The argument as torch.result_type takes it: a tensor that holds nothing, or a Python number."""
+    value = call.arguments[name]
+    if not isinstance(value, Node):
+        return value
+    # A scalar tensor promotes like a number, so the rank counts; the sizes do not.
+    return torch.empty((0,) * value.type.rank, dtype=torch_of_dtype(value.type.dtype), device="meta")

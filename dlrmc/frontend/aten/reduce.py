@@ -24,18 +24,19 @@ def dims_of(call: Call, rank: int) -> tuple[int, ...]:
 
 
 def reduction(op: str) -> Import:
-    """sum, mean, amax, amin, prod, in the result's dtype (sums of bool and integers are int64)."""
+    """A reduction computed in the result's dtype (sums of bool and integers are int64)."""
 
     def import_reduction(builder: Builder, call: Call) -> Node:
         x = builder.cast(call.tensor("self"), call.dtype)
         attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call.get("keepdim", False))}
-        return x if x.type.rank == 0 else builder.op(op, (x,), attributes)
+        reduced = x if x.type.rank == 0 else builder.op(op, (x,), attributes)
+        return builder.cast(reduced, call.dtype)
 
     return import_reduction
 
 
 def truth_reduction(op: str) -> Import:
-    """any and all: whether the count of nonzeros is not 0, or is that of all elements."""
+    """Whether the count of nonzeros is not 0 (any), or that of zeros is 0 (all)."""
 
     def import_truth(builder: Builder, call: Call) -> Node:
         x = builder.cast(call.tensor("self"), DType.BOOL)
@@ -52,7 +53,7 @@ def truth_reduction(op: str) -> Import:
 
 
 def extreme_of_dim(op: str) -> Callable[[Builder, Call], Parts]:
-    """max.dim and min.dim: the values; positions have no op yet."""
+    """`max.dim` and `min.dim`: the values; positions have no op yet."""
 
     def import_extreme(builder: Builder, call: Call) -> Parts:
         x = call.tensor("self")
@@ -69,21 +70,17 @@ def extreme_of_dim(op: str) -> Callable[[Builder, Call], Parts]:
 
 
 def softmax(op: str) -> Import:
-    """softmax and log_softmax over one dimension, in the result's dtype."""
+    """`softmax` and `log_softmax` over one dimension, in the result's dtype."""
 
     def import_softmax(builder: Builder, call: Call) -> Node:
-        x = call.tensor("self")
-        wide = builder.cast(x, call.dtype)
-        if x.type.rank == 0:
-            row = builder.view(wide, (1,), name="view")
-            return builder.view(builder.op(op, (row,), {"dim": 0}), (), name="view")
-        return builder.op(op, (wide,), {"dim": normal_dim(call["dim"], x.type.rank)})
+        x = builder.cast(call.tensor("self"), call.dtype)
+        return builder.op(op, (x,), {"dim": normal_dim(call["dim"], x.type.rank)})
 
     return import_softmax
 
 
 def variance(builder: Builder, call: Call) -> Node:
-    """var.correction: the mean of squared distances from the mean, times n / (n - correction)."""
+    """`var.correction`: squared distances from the mean, summed and divided by n - correction."""
     x = builder.cast(call.tensor("self"), call.dtype)
     dims = dims_of(call, x.type.rank)
     keepdim = bool(call["keepdim"])
@@ -99,7 +96,7 @@ def variance(builder: Builder, call: Call) -> Node:
 
 
 def vector_norm(builder: Builder, call: Call) -> Node:
-    """linalg_vector_norm of order 1, 2 or infinity; 16-bit types are summed and rooted in f32."""
+    """A vector norm of order 1, 2 or infinity; 16-bit types are summed and rooted in f32."""
     order = float(call.get("ord", call.get("p", 2)))
     if order not in (1.0, 2.0, float("inf"), float("-inf")):
         raise Refused(f"vector norm of order {order}")

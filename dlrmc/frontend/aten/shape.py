@@ -1,4 +1,4 @@
-"""Operators that move or rename elements. A view is a row-major reshape of the value: traced strides do not count."""
+"""Operators that move elements. A view is a row-major reshape of the value: traced strides do not count."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def repeat(builder: Builder, call: Call) -> Node:
     shape = [1] * (len(repeats) - x.type.rank) + list(x.shape)
     if math.prod(repeats) == 1:
         return builder.view(x, shape)
-    split = builder.view(x, [size for pair in ((1, s) for s in shape) for size in pair], name="view")
+    split = builder.inner_view(x, [size for pair in ((1, s) for s in shape) for size in pair])
     pairs = zip(repeats, shape, strict=True)
-    wide = builder.expand(split, [size for pair in pairs for size in pair], name="expand")
+    wide = builder.inner("expand", split, shape=tuple(size for pair in pairs for size in pair))
     return builder.view(wide, call.shape)
 
 
@@ -101,12 +101,10 @@ def cat(builder: Builder, call: Call) -> Node:
 
 
 def stack(builder: Builder, call: Call) -> Node:
-    """cat along a new dimension."""
+    """Values one after the other along a new dimension."""
     dim = normal_dim(call.get("dim", 0), call.type.rank)
     shape = [1 if d == dim else size for d, size in enumerate(call.shape)]
-    parts = [
-        builder.view(builder.cast(p, call.dtype), shape, name="unsqueeze") for p in call.tensors("tensors")
-    ]
+    parts = [builder.inner_view(builder.cast(p, call.dtype), shape) for p in call.tensors("tensors")]
     return builder.cat(parts, dim)
 
 
@@ -136,7 +134,7 @@ def _split(builder: Builder, call: Call, lengths: list[int]) -> Parts:
 
 
 def pad(builder: Builder, call: Call) -> Node:
-    """constant_pad_nd: constants before and after; a negative pad cuts."""
+    """Constants before and after; a negative pad cuts."""
     x = call.tensor("self")
     pads = list(call["pad"])
     for position in range(len(pads) // 2):
