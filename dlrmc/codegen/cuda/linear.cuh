@@ -103,6 +103,11 @@ struct LinearRows {
     static constexpr int column_blocks = (Sizes::BLOCK_COLUMNS + warp_columns - 1) / warp_columns;
     static constexpr int k_groups = (Sizes::K + 3) / 4;
     static constexpr int steps = (k_groups + Sizes::LANES_OVER_K - 1) / Sizes::LANES_OVER_K;
+    // Whether every column and every k that a lane looks at exists, so that none needs a check.
+    static constexpr bool columns_fit =
+        Sizes::N % Sizes::BLOCK_COLUMNS == 0 && Sizes::BLOCK_COLUMNS % warp_columns == 0;
+    static constexpr bool groups_fit = k_groups % Sizes::LANES_OVER_K == 0 && steps % Sizes::UNROLL == 0;
+    static constexpr bool k_fits = groups_fit && Sizes::K % 4 == 0;
     static_assert(Sizes::LANES_OVER_ROWS * Sizes::LANES_OVER_COLUMNS * Sizes::LANES_OVER_K == 32, "a warp");
 
     // The weights of UNROLL steps, as stored: weights.at[step][i][b] is that of k + i and the lane's column
@@ -149,6 +154,10 @@ struct LinearRows {
     }
 
   private:
+    static __device__ __forceinline__ bool has(int column, int k) {
+        return (columns_fit || column < Sizes::N) && (k_fits || k < Sizes::K);
+    }
+
     // The weights of the lane's columns from `column` at steps first_step to first_step + UNROLL; zero
     // outside of w.
     static __device__ __forceinline__ void load_batch(const Element* w, int column, int first_step,
@@ -171,7 +180,7 @@ struct LinearRows {
     static __device__ __forceinline__ void load_along_k(const Element* w, int column, int k, int b,
                                                         Element (&weights)[4][columns_per_lane]) {
         Pack<Element, 4> pack = {};
-        if (column < Sizes::N && k < Sizes::K) pack = load_pack<4>(w + column * Sizes::W_COLUMN + k);
+        if (has(column, k)) pack = load_pack<4>(w + column * Sizes::W_COLUMN + k);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             weights[i][b] = pack.at[i];
@@ -181,8 +190,7 @@ struct LinearRows {
                                                               Element (&weights)[columns_per_lane]) {
         if constexpr (Sizes::W_COLUMN == 1 && Sizes::W_VECTOR == columns_per_lane && Sizes::W_VECTOR > 1) {
             Pack<Element, columns_per_lane> pack = {};
-            if (column < Sizes::N && k < Sizes::K)
-                pack = load_pack<columns_per_lane>(w + k * Sizes::W_K + column);
+            if (has(column, k)) pack = load_pack<columns_per_lane>(w + k * Sizes::W_K + column);
 #pragma unroll
             for (int b = 0; b < columns_per_lane; ++b)
                 weights[b] = pack.at[b];
@@ -190,7 +198,7 @@ struct LinearRows {
 #pragma unroll
             for (int b = 0; b < columns_per_lane; ++b) {
                 weights[b] = {};
-                if (column + b < Sizes::N && k < Sizes::K) {
+                if (has(column + b, k)) {
                     weights[b] = w[(column + b) * Sizes::W_COLUMN + k * Sizes::W_K];
                 }
             }
@@ -201,7 +209,7 @@ struct LinearRows {
     static __device__ __forceinline__ void add_products(const Compute* x, const Element* w, int column,
                                                         int lane_k, Batch batch,
                                                         Compute (&sums)[rows_per_lane][columns_per_lane]) {
-#pragma unroll 2
+#pragma unroll 1
         for (int step = 0; step < steps; step += Sizes::UNROLL) {
             const Batch now = batch;
             if (step + Sizes::UNROLL < steps) load_batch(w, column, step + Sizes::UNROLL, lane_k, batch);
@@ -209,9 +217,7 @@ struct LinearRows {
             for (int u = 0; u < Sizes::UNROLL; ++u) {
                 const int k = ((step + u) * Sizes::LANES_OVER_K + lane_k) * 4;
                 // The last steps may reach past the end of a row of x.
-                if (steps * Sizes::LANES_OVER_K != k_groups || steps % Sizes::UNROLL != 0) {
-                    if (k >= k_groups * 4) continue;
-                }
+                if (!groups_fit && k >= k_groups * 4) continue;
                 add_step(x + k, now.at[u], sums);
             }
         }
@@ -237,7 +243,8 @@ struct LinearRows {
                                                      Compute (&values)[columns_per_lane]) {
 #pragma unroll
         for (int b = 0; b < columns_per_lane; ++b) {
-            values[b] = column + b < Sizes::N ? Epilogue::bias_at(bias, row, column + b) : Compute(0);
+            values[b] =
+                columns_fit || column + b < Sizes::N ? Epilogue::bias_at(bias, row, column + b) : Compute(0);
         }
     }
 
@@ -265,7 +272,7 @@ struct LinearRows {
     static __device__ __forceinline__ void store_row(const Compute (&values)[columns_per_lane], Y y, int row,
                                                      int column) {
         if constexpr (Sizes::Y_VECTOR == columns_per_lane) {
-            if (column < Sizes::N) store_pack<columns_per_lane>(y.at(row, 0, column), values);
+            if (columns_fit || column < Sizes::N) store_pack<columns_per_lane>(y.at(row, 0, column), values);
         } else {
 #pragma unroll
             for (int b = 0; b < columns_per_lane; ++b) {

@@ -8,7 +8,7 @@ from dlrmc.codegen.kernels.sizes import odd_packs
 
 WARP_LANES = 32
 # Weights of 4 bytes that one lane loads ahead, and sums from which on half as many must do.
-_WEIGHTS_AHEAD = 32
+_WEIGHTS_AHEAD = 16
 _MANY_SUMS = 32
 
 
