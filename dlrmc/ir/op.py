@@ -215,7 +215,7 @@ def complete_attributes(op: Op, given: Mapping[str, Attribute]) -> Attributes:
     known = [spec.name for spec in op.attributes]
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise op.fail(f"attribute {unknown[0]!r}", f"one of {', '.join(known) or 'no attributes'}")
+        raise op.fail(f"attribute {unknown[0]!r}", f"one of {', '.join(known)}" if known else "none")
     return Attributes({spec.name: _complete(op, spec, given) for spec in op.attributes})
 
 
@@ -240,7 +240,7 @@ def check_arity(op: Op, operands: Operands[T]) -> None:
     """
     if len(operands) != len(op.operands):
         names = ", ".join(spec.name for spec in op.operands)
-        raise op.fail(f"{len(operands)} operands", f"{len(op.operands)} operands ({names})")
+        raise op.fail(f"number of operands {len(operands)}", f"{len(op.operands)} ({names})")
     for spec, operand in zip(op.operands, operands, strict=True):
         is_list = isinstance(operand, tuple)
         wants_list = spec.arity in (Arity.MANY, Arity.PARTS, Arity.REST)

@@ -77,14 +77,14 @@ ELEMENTWISE = (
         {"min": 1e17},
     ),
     Bad("cast", ("f32[2]",), "cast: no attribute 'to'\n  expected: to=dtype"),
-    Bad("relu", ("f32[2]",), "relu: attribute 'to'\n  expected: one of no attributes", {"to": DType.F32}),
+    Bad("relu", ("f32[2]",), "relu: attribute 'to'\n  expected: none", {"to": DType.F32}),
     Bad(
         "gelu",
         ("f32[2]",),
         "gelu: approximate=erf\n  expected: approximate one of none, tanh",
         {"approximate": "erf"},
     ),
-    Bad("add", ("f32[2]",), "add: 1 operands\n  expected: 2 operands (a, b)"),
+    Bad("add", ("f32[2]",), "add: number of operands 1\n  expected: 2 (a, b)"),
 )
 
 PRODUCTS = (
