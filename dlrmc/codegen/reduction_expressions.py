@@ -21,13 +21,15 @@ WARP_LANES = 32
 SMALLEST_SHARED = 8
 
 # In which dtype values are combined; a shuffle moves 4 or 8 bytes.
-_ACCUMULATORS = {
-    DType.F16: DType.F32,
-    DType.BF16: DType.F32,
-    DType.U8: DType.I32,
-    DType.I8: DType.I32,
-    DType.BOOL: DType.I32,
-}
+_ACCUMULATORS = MappingProxyType(
+    {
+        DType.F16: DType.F32,
+        DType.BF16: DType.F32,
+        DType.U8: DType.I32,
+        DType.I8: DType.I32,
+        DType.BOOL: DType.I32,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

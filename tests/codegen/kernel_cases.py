@@ -154,21 +154,21 @@ def run_case(built: Built, index: int, *, order: str = "forward") -> Ran:
     return Ran(tuple(buffers[count : count + len(case.body.outputs)]), faults[0])
 
 
-def assert_close(got: Array, wanted: Array, tolerance: float | None = None) -> None:
-    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+def assert_close(got: Array, wanted: Array, tolerance: float | None = None, place: str = "") -> None:
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), place
     dtype = DType.of_numpy(wanted.dtype)
     if not dtype.is_float:
-        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(got, wanted, err_msg=place)
         return
     limit = TOLERANCES[dtype] if tolerance is None else max(tolerance, TOLERANCES[dtype])
     np.testing.assert_allclose(
-        got.astype(np.float64), wanted.astype(np.float64), rtol=limit, atol=limit, equal_nan=True
+        got.astype(np.float64), wanted.astype(np.float64), rtol=limit, atol=limit, err_msg=place
     )
 
 
-def check_case(built: Built, index: int, *, order: str = "forward") -> None:
+def check_case(built: Built, index: int, *, order: str = "forward", place: str = "") -> None:
     """Run a case and compare every result with the reference; no fault may be recorded."""
     case, ran = built.cases[index], run_case(built, index, order=order)
-    assert ran.faults["count"] == 0
+    assert ran.faults["count"] == 0, place
     for got, wanted in zip(ran.results, case.wanted(), strict=True):
-        assert_close(got, wanted, case.tolerance)
+        assert_close(got, wanted, case.tolerance, place)
