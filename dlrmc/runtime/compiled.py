@@ -80,7 +80,7 @@ class Compiled:
         Args:
             ir: whether to print the IR before and after the passes, too.
         """
-        return write_report(self._build, self._cache, self.stats(), ir=ir)
+        return write_report(self._build, self._cache, self.stats, ir=ir)
 
     @property
     def graph(self) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dlrmc import __version__
 from dlrmc.codegen.source import KernelSource
@@ -19,20 +19,22 @@ _WIDTH = 110
 _HEAD = ("kernel", "grid x block", "registers", "shared B", "spilled B", "constant B")
 
 
-def write_report(build: Build, cache: ModuleCache, stats: Mapping[str, int], *, ir: bool) -> str:
+def write_report(
+    build: Build, cache: ModuleCache, stats: Callable[[], Mapping[str, int]], *, ir: bool
+) -> str:
     """The report as text; without a GPU the kernels are compiled for the target's architecture all the same.
 
     Args:
         build: of the program.
         cache: where compiled kernels are found, or kept after this compile.
-        stats: the counters to print.
+        stats: gives the counters, asked for after the kernels were compiled.
         ir: whether to print the IR before and after the passes, too.
     """
     lines = [f"dlrmc {__version__}: @{build.graph.name}", *_facts(build)]
     lines += ["", *_kernel_lines(build, cache)]
     lines += ["", *_dimension_lines(build)]
     lines += [f"  warning: {text}" for text in build.program.warnings]
-    lines += ["", "counters: " + ", ".join(f"{name} {value}" for name, value in stats.items())]
+    lines += ["", "counters: " + ", ".join(f"{name} {value}" for name, value in stats().items())]
     if ir:
         lines += ["", "IR before the passes", build.imported_text.rstrip()]
         lines += ["", "IR after the passes", print_graph(build.graph).rstrip()]

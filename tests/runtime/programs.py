@@ -77,7 +77,18 @@ def make_program(
         (i.path, dim, size) for i in inputs if isinstance(i, TensorInput) for dim, size in _dims(graph, i)
     ]
     input_dims = tuple(InputDim(*dim) for dim in dims)
-    return ImportedProgram(graph, dict(weights), (), in_spec, out_spec, inputs, outputs, input_dims, ())
+    return ImportedProgram(
+        graph=graph,
+        weights=dict(weights),
+        aliases={},
+        baked=(),
+        in_spec=in_spec,
+        out_spec=out_spec,
+        inputs=inputs,
+        outputs=outputs,
+        input_dims=input_dims,
+        warnings=(),
+    )
 
 
 def _path(keys: tuple, leaf: str = "scale") -> str:
