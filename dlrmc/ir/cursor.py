@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from dlrmc.errors import ParseError
-from dlrmc.ir.tokens import Token, tokenize
+from dlrmc.ir.tokens import GRAMMAR_HINT, Token, tokenize
 
 T = TypeVar("T")
-
-GRAMMAR_HINT = "docs/ir.md has the grammar"
 
 
 class Cursor:

@@ -139,4 +139,14 @@ def format_scalar(item: Any) -> str:
         return "true" if item else "false"
     if dtype.is_integer:
         return str(int(item))
-    return str(np.float32(item)) if dtype is DType.BF16 else str(item)
+    return _format_bf16(item) if dtype is DType.BF16 else str(item)
+
+
+def _format_bf16(item: Any) -> str:
+    """The fewest digits that tell the number from its neighbours; ml_dtypes prints more or fewer."""
+    wide = float(item)
+    for digits in range(1, 9):
+        candidate = float(f"{wide:.{digits}g}")
+        if float(np.array(candidate).astype(DType.BF16.numpy)) == wide:
+            return repr(candidate)
+    return repr(wide)

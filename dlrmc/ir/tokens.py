@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dlrmc.errors import ParseError
 from dlrmc.ir.types import TYPE_PATTERN
 
+GRAMMAR_HINT = "docs/ir.md has the grammar"
 _TOKEN = re.compile(
     rf"""
     (?P<space>[ \t\r]+|//[^\n]*)
@@ -17,7 +18,7 @@ _TOKEN = re.compile(
   | (?P<value>%[A-Za-z0-9_]+)
   | (?P<graph>@[A-Za-z0-9_]+)
   | (?P<string>"(?:[^"\\\n]|\\.)*")
-  | (?P<number>[+-]?(?:inf|nan|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![A-Za-z_]))
+  | (?P<number>[+-]?(?:inf|nan|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)(?![A-Za-z0-9_.]))
   | (?P<word>[A-Za-z_][A-Za-z0-9_.-]*)
   | (?P<mark>[=(){{}}\[\],:<>])
     """,
@@ -49,8 +50,9 @@ def tokenize(text: str, file: str) -> Iterator[Token]:
             raise ParseError(
                 f"{file}:{line}:{column}",
                 found=f"character {text[position]!r}",
-                expected="IR text (docs/ir.md)",
-                context=text.split("\n")[line - 1 : line],
+                expected="IR text",
+                hint=GRAMMAR_HINT,
+                context=[text.split("\n")[line - 1], " " * (column - 1) + "^"],
             )
         kind = match.lastgroup or "space"
         if kind == "newline":
