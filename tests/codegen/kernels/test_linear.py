@@ -175,9 +175,7 @@ def test_infinities_and_nans_stay_in_their_rows(own_cache, rows):
 
 
 def test_a_body_with_another_op_is_refused():
-    body = body_of(
-        lambda g, x, w: g.add("linear", ((g.add("relu", (x,)),), w, None)), "f32[3,4]", "f32[5,4]"
-    )
+    body = body_of(lambda g, x, w: g.add("linear", ((g.add("relu", (x,)),), w, None)), "f32[3,4]", "f32[5,4]")
     with pytest.raises(CodegenError, match="op relu") as caught:
         Linear().check(body)
     assert "a view of an operand of %linear" in str(caught.value)
