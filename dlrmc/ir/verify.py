@@ -55,8 +55,18 @@ def _verify(graph: Graph, place: str) -> None:
 
 
 def _fault(place: str, number: int, node: Node, found: str, expected: str) -> VerifyError:
-    text = print_node(node).split("\n")
-    return VerifyError(f"{place}: V{number}", found=f"%{node.name}: {found}", expected=expected, context=text)
+    return VerifyError(
+        f"{place}: V{number}", found=f"%{node.name}: {found}", expected=expected, context=_lines(node)
+    )
+
+
+def _lines(node: Node) -> list[str]:
+    """The text of the node, or its fields where it is so broken that it has none."""
+    try:
+        return print_node(node).split("\n")
+    except (DlrmcError, LookupError, ValueError):
+        operands = ", ".join(f"%{operand.name}" for operand in node.inputs)
+        return [f"%{node.name} = {node.op.name}({operands}) {node.attributes!r} : {node.result_type}"]
 
 
 def _verify_members(graph: Graph, place: str) -> None:
