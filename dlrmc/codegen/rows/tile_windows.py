@@ -50,25 +50,43 @@ class TilePlaces:
             pointer = offset_by(home.buffer.name, (str(home.offset), 1)) if home.offset else home.buffer.name
             alignment = SHARED_ALIGNMENT_BYTES if home.offset * value.type.dtype.size_bytes % 16 == 0 else 4
             return Place(pointer, home.strides, alignment)
-        whole = self.whole(value)
         operand = self.tile.operands[value]
+        whole = self._operand(operand.operand, self.signature.operand_names[operand.operand])
         step = operand.per_row * whole.strides[0] if operand.role == "rows" else 0
         alignment = whole.alignment_bytes if step * value.type.dtype.size_bytes % 16 == 0 else 4
         return Place(offset_by(whole.pointer, ("first_row", step)), whole.strides, alignment)
 
     def whole(self, value: Node) -> Place:
-        """Where the operand behind a tile's input begins."""
+        """Where the operand behind a tile's input begins.
+
+        A slot is read where the pointer is used: a hundred tables' pointers would not fit into registers.
+        """
         place = self.tile.operands[value].operand
-        return Place(
-            self.signature.operand_names[place],
-            self.context.operand_strides[place],
-            self.context.operand_alignments[place] if self.context.operand_alignments else 1,
+        name = self.signature.operand_names[place]
+        return self._operand(place, f"*{name}_slot" if self.context.indirect_operands[place] else name)
+
+    def _operand(self, place: int, pointer: str) -> Place:
+        alignments = self.context.operand_alignments
+        return Place(pointer, self.context.operand_strides[place], alignments[place] if alignments else 1)
+
+    @property
+    def slot_reads(self) -> tuple[str, ...]:
+        """The reads of slots whose pointers are used row by row."""
+        by_rows = {
+            self.signature.operand_names[operand.operand]
+            for operand in self.tile.operands.values()
+            if operand.role == "rows"
+        } | set(self.signature.result_names)
+        return tuple(
+            read for read in self.signature.slot_reads if any(f" {name} = " in read for name in by_rows)
         )
 
     def result(self, stage: Node) -> Place:
-        """Where a stage writes its result: its home, or the kernel's result from the tile's first row on."""
-        if stage in self.layout.homes:
-            return self.of(stage)
+        """Where a stage writes its result: its home, or where it is returned."""
+        return self.of(stage) if stage in self.layout.homes else self.returned(stage)
+
+    def returned(self, stage: Node) -> Place:
+        """The kernel's result that a stage's value is, from the tile's first row on."""
         number = self.tile.graph.outputs.index(stage)
         strides = self.context.result_strides[number]
         per_row = stage.shape[0] // self.tile.rows
