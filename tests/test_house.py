@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows: names, lengths, packaging, no hidden state, no machine paths."""
+"""The rules of the house that no linter knows: names, lengths, packaging, no hidden state, no local paths."""
 
 from __future__ import annotations
 

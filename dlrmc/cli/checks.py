@@ -18,6 +18,9 @@ TARGETS = ("cuda", "emulate", "reference")
 TORCH_MIN = (2, 11)
 # CUDA 13 needs a driver of the 580 series, whose CUDA version reads 13.0.
 CUDA13_DRIVER_MIN = (13, 0)
+# What the extras cuda13 and cuda12 bring, by name, so that the command works without a checkout of dlrmc too.
+_CUDA13_COMMAND = 'pip install "cupy-cuda13x>=14" "nvidia-cuda-nvrtc>=13"'
+_CUDA12_COMMAND = 'pip install "cupy-cuda12x>=14" "nvidia-cuda-nvrtc-cu12>=12.6"'
 _INSTALLERS = (
     ("apt-get", "apt-get install g++"),
     ("dnf", "dnf install gcc-c++"),
@@ -53,7 +56,7 @@ def run_checks(cache_dir: Path) -> tuple[Check, ...]:
         check_torch(),
         check_gpu(driver),
         check_cupy(driver),
-        check_nvrtc(),
+        check_nvrtc(driver),
         check_compiler(),
         check_cache(cache_dir),
         check_drawing(),
@@ -88,8 +91,7 @@ def check_gpu(driver: Driver) -> Check:
 
 def check_cupy(driver: Driver) -> Check:
     """Whether exactly one cupy is installed."""
-    extra = "cuda12" if not driver.fault and driver.version < CUDA13_DRIVER_MIN else "cuda13"
-    mend = f'pip install "dlrmc[{extra}]"'
+    mend = cuda_command(driver)
     packages = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
     present = [(name, version) for name in packages if (version := installed_version(name))]
     if not present:
@@ -101,7 +103,7 @@ def check_cupy(driver: Driver) -> Check:
     return Check("cupy", True, text, targets=("cuda",))
 
 
-def check_nvrtc() -> Check:
+def check_nvrtc(driver: Driver) -> Check:
     """Whether NVRTC loads and compiles a kernel, which needs no GPU."""
     from dlrmc.runtime.nvrtc import compile_source, find_toolchain
 
@@ -110,7 +112,7 @@ def check_nvrtc() -> Check:
         arch = f"sm_{max(a for a in toolchain.architectures if a <= 90)}"
         compile_source('extern "C" __global__ void probe(float* p) { *p = 1.0f; }', arch, toolchain)
     except DlrmcError as error:
-        return Check("NVRTC", False, error.found, error.hint, ("cuda",))
+        return Check("NVRTC", False, error.found, cuda_command(driver), ("cuda",))
     detail = f"{toolchain.name}, for {toolchain.describe_architectures()}"
     return Check("NVRTC", True, detail, targets=("cuda",))
 
@@ -153,6 +155,12 @@ def installed_version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def cuda_command(driver: Driver) -> str:
+    """The command that installs cupy and NVRTC for this driver, or for CUDA 13 where there is no driver."""
+    is_old = not driver.fault and driver.version < CUDA13_DRIVER_MIN
+    return _CUDA12_COMMAND if is_old else _CUDA13_COMMAND
 
 
 def installer_command(which: Callable[[str], str | None]) -> str:

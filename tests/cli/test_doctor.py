@@ -8,11 +8,23 @@ from typing import Any
 import pytest
 
 from dlrmc.cli import checks
-from dlrmc.cli.checks import Check, check_cache, check_cupy, check_gpu, check_torch, missing_for
+from dlrmc.cli.checks import (
+    Check,
+    check_cache,
+    check_cupy,
+    check_gpu,
+    check_nvrtc,
+    check_torch,
+    missing_for,
+)
 from dlrmc.cli.driver import Driver, Gpu, find_driver
+from dlrmc.errors import CompileError
+from dlrmc.runtime import nvrtc
 
 Cli = Callable[..., Any]
 NO_DRIVER = Driver((0, 0), (), "no NVIDIA driver")
+CUDA13 = 'pip install "cupy-cuda13x>=14" "nvidia-cuda-nvrtc>=13"'
+CUDA12 = 'pip install "cupy-cuda12x>=14" "nvidia-cuda-nvrtc-cu12>=12.6"'
 HOPPER = Driver((13, 0), (Gpu("NVIDIA H200", "sm_90"),))
 
 
@@ -52,15 +64,15 @@ def test_the_driver_is_asked_without_a_crash() -> None:
 @pytest.mark.parametrize(
     ("installed", "driver", "works", "mend"),
     [
-        ({}, HOPPER, False, 'pip install "dlrmc[cuda13]"'),
-        ({}, NO_DRIVER, False, 'pip install "dlrmc[cuda13]"'),
-        ({}, Driver((12, 4), HOPPER.gpus), False, 'pip install "dlrmc[cuda12]"'),
+        ({}, HOPPER, False, CUDA13),
+        ({}, NO_DRIVER, False, CUDA13),
+        ({}, Driver((12, 4), HOPPER.gpus), False, CUDA12),
         ({"cupy-cuda13x": "14.2.0"}, HOPPER, True, ""),
         (
             {"cupy-cuda13x": "14.2.0", "cupy-cuda12x": "14.2.0"},
             HOPPER,
             False,
-            'pip uninstall -y cupy-cuda13x cupy-cuda12x && pip install "dlrmc[cuda13]"',
+            f"pip uninstall -y cupy-cuda13x cupy-cuda12x && {CUDA13}",
         ),
     ],
 )
@@ -70,6 +82,21 @@ def test_cupy_must_be_there_once(
     monkeypatch.setattr(checks, "installed_version", installed.get)
     check = check_cupy(driver)
     assert (check.works, check.mend) == (works, mend)
+
+
+def test_nvrtc_compiles_a_kernel_without_a_gpu() -> None:
+    check = check_nvrtc(NO_DRIVER)
+    assert check.works
+    assert "sm_90" in check.detail
+
+
+def test_nvrtc_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise CompileError("NVRTC", found="the library cannot be loaded")
+
+    monkeypatch.setattr(nvrtc, "find_toolchain", fail)
+    check = check_nvrtc(HOPPER)
+    assert (check.works, check.detail, check.mend) == (False, "the library cannot be loaded", CUDA13)
 
 
 @pytest.mark.parametrize(
