@@ -189,7 +189,7 @@ REPR = "Attributes({'act': 'relu', 'alpha': 1.0, 'beta': 1.0, 'slope': 0.01})"
             "act one of none, relu, sigmoid, tanh, gelu, gelu_tanh, silu, leaky_relu",
         ),
     ],
-)  # fmt: skip
+)
 def test_v6_attributes(graph: Graph, attributes: dict, found: str, expected: str):
     rewrite(graph.find("b"), attributes=Attributes(attributes))
     with pytest.raises(VerifyError) as error:
