@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock
 
 from dlrmc.errors import CacheWarning
 
+DEFAULT_CAP_BYTES = 512 * 1024 * 1024
 _LOCK_TIMEOUT_S = 900.0
+_LOCK_STRIPES = 64
 
 
 def digest_of(fields: Sequence[str]) -> str:
@@ -26,13 +29,16 @@ def digest_of(fields: Sequence[str]) -> str:
     return digest.hexdigest()[:32]
 
 
-def cached_file(directory: Path, name: str, build: Callable[[Path], None]) -> Path:
+def cached_file(
+    directory: Path, name: str, build: Callable[[Path], None], *, cap_bytes: int = DEFAULT_CAP_BYTES
+) -> Path:
     """The file of that name, built where it is missing or broken.
 
     Args:
         directory: made where it is missing.
         name: must change with everything that the content depends on.
-        build: writes the file to the path that it is given, in the same directory.
+        build: writes the file to the path that it is given, in a folder of its own.
+        cap_bytes: once all files together are larger, those used least recently are removed.
 
     Returns:
         The path; its content has the checksum that was written with it.
@@ -48,7 +54,8 @@ def cached_file(directory: Path, name: str, build: Callable[[Path], None]) -> Pa
     if _is_whole(path):
         return path
     directory.mkdir(parents=True, exist_ok=True)
-    with FileLock(directory / f"{name}.lock", timeout=_LOCK_TIMEOUT_S):
+    stripe = int(digest_of([name])[:8], 16) % _LOCK_STRIPES
+    with FileLock(directory / f"stripe-{stripe:02x}.lock", timeout=_LOCK_TIMEOUT_S):
         if _is_whole(path):
             return path
         if path.exists():
@@ -58,6 +65,7 @@ def cached_file(directory: Path, name: str, build: Callable[[Path], None]) -> Pa
                 stacklevel=2,
             )
         _build_aside(path, build)
+        _evict(directory, cap_bytes, keep=path)
     return path
 
 
@@ -66,11 +74,16 @@ def _checksum_path(path: Path) -> Path:
 
 
 def _is_whole(path: Path) -> bool:
+    """Whether the file is there with its checksum. One that is counts as used now."""
     try:
         written = _checksum_path(path).read_text()
-        return hashlib.sha256(path.read_bytes()).hexdigest() == written
+        if hashlib.sha256(path.read_bytes()).hexdigest() != written:
+            return False
     except FileNotFoundError:
         return False
+    with contextlib.suppress(OSError):  # a read-only cache still serves
+        os.utime(path)
+    return True
 
 
 def _build_aside(path: Path, build: Callable[[Path], None]) -> None:
@@ -83,3 +96,26 @@ def _build_aside(path: Path, build: Callable[[Path], None]) -> None:
         _checksum_path(path).unlink(missing_ok=True)
         os.replace(built, path)
         os.replace(checksum, _checksum_path(path))
+
+
+def _evict(directory: Path, cap_bytes: int, keep: Path) -> None:
+    """Remove files, the least recently used first, until they are under the cap; one in use stays mapped."""
+    used = sorted(_measured(directory))
+    total_bytes = sum(size for _, size, _ in used)
+    for _, size, path in used:
+        if total_bytes <= cap_bytes:
+            return
+        if path == keep:
+            continue
+        _checksum_path(path).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        total_bytes -= size
+
+
+def _measured(directory: Path) -> Iterator[tuple[float, int, Path]]:
+    """(time of last use, bytes, path) of each file; one that vanishes meanwhile is left out."""
+    for checksum in directory.glob("*.sha256"):
+        path = checksum.with_suffix("")
+        with contextlib.suppress(FileNotFoundError):
+            found = path.stat()
+            yield found.st_mtime, found.st_size, path

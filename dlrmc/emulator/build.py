@@ -51,13 +51,13 @@ def build_library(
     flags = found.flags(sanitize=sanitize)
     key = digest_of([unit, _headers_text(), found.version, *flags])
 
-    def build(path: Path) -> None:
+    def compile_unit(path: Path) -> None:
         unit_path = path.with_suffix(".cpp")
         unit_path.write_text(unit)
         inputs = [str(unit_path), str(runtime)]
-        found.run([*flags, f"-I{HEADERS}", "-shared", *inputs, "-o", str(path)], source)
+        found.run([*flags, *_readable_paths(), f"-I{HEADERS}", "-shared", *inputs, "-o", str(path)], source)
 
-    return cached_file(directory, f"kernels-{key}.so", build)
+    return cached_file(directory, f"kernels-{key}.so", compile_unit)
 
 
 def translation_unit(source: str, kernels: Sequence[tuple[str, int]]) -> str:
@@ -118,10 +118,16 @@ def _runtime_object(compiler: Compiler, sanitize: bool, directory: Path) -> Path
     flags = compiler.flags(sanitize=sanitize)
     key = digest_of([_headers_text(), compiler.version, *flags])
 
-    def build(path: Path) -> None:
-        compiler.run([*flags, "-c", str(_RUNTIME), "-o", str(path)])
+    def compile_runtime(path: Path) -> None:
+        compiler.run([*flags, *_readable_paths(), "-O2", "-c", str(_RUNTIME), "-o", str(path)])
 
-    return cached_file(directory, f"runtime-{key}.o", build)
+    return cached_file(directory, f"runtime-{key}.o", compile_runtime)
+
+
+def _readable_paths() -> tuple[str, ...]:
+    """Reports name `kernels.cu` and `emulator/...`, not the folders that a module happened to be built in."""
+    # The last map that fits is taken.
+    return f"-ffile-prefix-map={Path.cwd()}=.", f"-ffile-prefix-map={HEADERS}=emulator"
 
 
 @functools.cache

@@ -11,10 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dlrmc.emulator import EmulatedModule
-from dlrmc.emulator.build import translation_unit
+from dlrmc.emulator import EmulatedModule, SanitizerError
+from dlrmc.emulator.artifacts import cached_file
+from dlrmc.emulator.build import HEADERS, translation_unit
 from dlrmc.emulator.compiler import find_compiler
+from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.errors import CacheWarning, CodegenError, CompileError
+from tests.emulator.conftest import BuildFile
+from tests.emulator.kernel_files import launch_on
 
 SOURCE = 'extern "C" __global__ void put(int* out) { out[threadIdx.x] = VALUE; }\n'
 
@@ -97,7 +101,31 @@ def test_a_broken_entry_is_built_again_with_one_warning(tmp_path: Path, damage: 
 def test_nothing_is_left_beside_the_entries(tmp_path: Path) -> None:
     build(4, tmp_path)
     suffixes = sorted(path.name.partition(".")[2] for path in (tmp_path / "emulator").iterdir())
-    assert suffixes == ["o", "o.lock", "o.sha256", "so", "so.lock", "so.sha256"]
+    assert [suffix for suffix in suffixes if suffix != "lock"] == ["o", "o.sha256", "so", "so.sha256"]
+
+
+def test_the_least_recently_used_files_go_first(tmp_path: Path) -> None:
+    def write(path: Path) -> None:
+        path.write_bytes(bytes(100))
+
+    for age, name in enumerate(("c", "b", "a")):
+        path = cached_file(tmp_path, name, write)
+        os.utime(path, (1000 - age, 1000 - age))
+    cached_file(tmp_path, "a", write)  # used now
+    cached_file(tmp_path, "d", write, cap_bytes=250)
+    left = sorted(path.name for path in tmp_path.iterdir() if path.suffix not in (".lock", ".sha256"))
+    assert left == ["a", "d"]
+
+
+def test_a_report_names_no_folder_of_the_build(
+    build_file: BuildFile, sanitized_worker: SanitizedWorker
+) -> None:
+    x = np.zeros(32, np.int32)
+    with pytest.raises(SanitizerError) as caught:
+        sanitized_worker.run(build_file("faults", sanitize=True), [launch_on("past_the_end", [x])], [x])
+    assert "kernels.cu:" in caught.value.report
+    assert str(HEADERS) not in caught.value.report
+    assert os.getcwd() not in caught.value.report
 
 
 def test_a_refusal_names_the_lines(tmp_path: Path) -> None:

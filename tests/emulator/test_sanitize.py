@@ -18,7 +18,7 @@ from tests.emulator.kernel_files import kernel_file, launch_on
         ("past_the_end", "x[threadIdx.x + 1] = 1;", "heap-buffer-overflow"),
         ("before_the_start", "- 1] = 1;", "heap-buffer-overflow"),
         ("signed_overflow", "+= 2147483647", "signed integer overflow"),
-        ("misaligned_vector", "(x + 1)", "misaligned address"),
+        ("misaligned_vector", "four->x + four->w", "misaligned address"),
         ("shift_too_far", "1 << x[1]", "shift exponent 64 is too large"),
         ("past_a_local_array", "return cells[index];", "stack-buffer-overflow"),
     ],

@@ -31,8 +31,8 @@ extern "C" __global__ void __launch_bounds__(32) signed_overflow(int* x) {
     x[threadIdx.x] += 2147483647;
 }
 extern "C" __global__ void __launch_bounds__(1) misaligned_vector(float* x) {
-    const float4 four = *reinterpret_cast<const float4*>(x + 1);
-    x[0] = four.x + four.w;
+    const float4* four = reinterpret_cast<const float4*>(x + 1);
+    x[0] = four->x + four->w;
 }
 extern "C" __global__ void __launch_bounds__(1) shift_too_far(int* x) {
     x[0] = 1 << x[1];

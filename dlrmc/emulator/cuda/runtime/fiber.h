@@ -28,8 +28,13 @@
 #endif
 #endif
 #ifdef DLRMC_EMULATOR_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
+// From <sanitizer/asan_interface.h> and <sanitizer/common_interface_defs.h>, which not every package of a
+// compiler has.
+extern "C" void __asan_poison_memory_region(const volatile void* address, std::size_t size);
+extern "C" void __asan_unpoison_memory_region(const volatile void* address, std::size_t size);
+extern "C" void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
+extern "C" void __sanitizer_finish_switch_fiber(void* saved, const void** bottom_before,
+                                                std::size_t* size_before);
 #define DLRMC_NO_ASAN __attribute__((no_sanitize_address, noinline))
 #else
 #define DLRMC_NO_ASAN __attribute__((noinline))
