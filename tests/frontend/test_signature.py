@@ -106,9 +106,8 @@ class ManyResults(nn.Module):
 def test_results_of_every_kind() -> None:
     args = (X, X + 1)
     imported = import_program(torch.export.export(ManyResults(), args))
-    by_name = dict(
-        zip(("sum", "again", "none", "number", "input", "double", "text", "copy"), imported.outputs)
-    )
+    names = ("sum", "again", "none", "number", "input", "double", "text", "copy")
+    by_name = dict(zip(names, imported.outputs, strict=True))
     assert by_name["sum"] == by_name["again"] == ValueOutput(0)
     assert by_name["none"] == ConstantOutput(None)
     assert by_name["number"] == ConstantOutput(7)

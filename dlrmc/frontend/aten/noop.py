@@ -7,7 +7,10 @@ from dlrmc.frontend.call import Call
 from dlrmc.frontend.refusal import Refused
 from dlrmc.ir.graph import Node
 
-DROPOUT_REASON = "dropout is live: call model.eval() before torch.export.export"
+DROPOUT_REASON = (
+    "dropout is live: call model.eval() before torch.export.export "
+    "(F.dropout is live in evaluation too, unless it is given training=self.training)"
+)
 
 
 def identity(_builder: Builder, call: Call) -> Node:
