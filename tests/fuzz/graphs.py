@@ -113,6 +113,15 @@ def _mm(draft: Draft) -> None:
         draft.add("mm", (left, draft.weight(left.shape[1], draft.size())))
 
 
+def _addmm(draft: Draft) -> None:
+    left = draft.pick(lambda node: node.type.rank == 2)
+    if left is not None:
+        width = draft.size()
+        bias = draft.pick(lambda node: node.shape in ((width,), (left.shape[0], width), (1, width)))
+        operands = (bias or draft.weight(width), left, draft.weight(left.shape[1], width))
+        draft.add("addmm", operands, alpha=0.5, beta=2.0)
+
+
 def _bmm(draft: Draft) -> None:
     left = draft.pick(lambda node: node.type.rank == 3)
     if left is None:
@@ -273,6 +282,7 @@ STEPS: tuple[Callable[[Draft], None], ...] = (
     _cast,
     _linear,
     _mm,
+    _addmm,
     _bmm,
     _pairs,
     _embedding,
