@@ -64,8 +64,9 @@ def fuse_rows(graph: Graph) -> PassResult:
     count = 0
     for number in sorted(set(cut.regions.values())):
         region = [node for node in graph.nodes if cut.regions.get(node) == number]
-        if _is_worth_it(region):
-            _form(graph, region, batch)
+        outputs = _outputs(graph, region)
+        if outputs and _is_worth_it(region, batch):
+            _form(graph, region, outputs, batch)
             count += 1
     return PassResult.of({"row_program": count})
 
@@ -97,14 +98,13 @@ def _is_jagged(node: Node, operand: Node) -> bool:
     return node.is_op(*JAGGED_OPS) and operand.type.rank == 1
 
 
-def _is_worth_it(region: Sequence[Node]) -> bool:
+def _is_worth_it(region: Sequence[Node], batch: int) -> bool:
     computing = [node for node in region if not node.is_op(*VIEW_OPS)]
-    row_bytes = sum(node.type.size_bytes // node.shape[0] for node in computing)
+    row_bytes = sum(node.type.size_bytes // batch for node in computing)
     return len(computing) > 1 and row_bytes <= LARGEST_ROW_BYTES
 
 
-def _form(graph: Graph, region: Sequence[Node], batch: int) -> None:
-    outputs = _outputs(graph, region)
+def _form(graph: Graph, region: Sequence[Node], outputs: Sequence[Node], batch: int) -> None:
     body, operands = outline(graph, region, outputs)
     attributes = {"impl": "row_program", "batch": batch}
     name = outputs[0].name if len(outputs) == 1 else f"{graph.name}_rows"

@@ -10,15 +10,20 @@ from dlrmc.ir.op import RowFacts, map_operands
 from dlrmc.ir.rows import MIXED, UNIFORM, RowTag, leading_rows
 
 
-def tag_rows(graph: Graph, batch: int) -> Mapping[Node, RowTag]:
+def tag_rows(graph: Graph, batch: int, uniform: frozenset[Node] = frozenset()) -> Mapping[Node, RowTag]:
     """A tag for every node, by one transfer rule an op card.
+
+    Args:
+        graph: a program, or the body of a kernel.
+        batch: how many rows there are.
+        uniform: inputs that stand for weights and constants.
 
     Whether a dimension of an input *is* the batch does not matter here: calling its leading dimension rows is
     only a choice of how to cut it, and the rules keep the choice honest.
     """
     tags: dict[Node, RowTag] = {}
     for node in graph.nodes:
-        tags[node] = _tag(node, tags, batch)
+        tags[node] = UNIFORM if node in uniform else _tag(node, tags, batch)
     return tags
 
 
