@@ -40,8 +40,8 @@ STAGE_OPS = (
     *VIEW_OPS,
 )
 JAGGED_OPS = ("embedding_bag", "embedding_bag_group")
-# A tile reads every weight of its program once. Above this size of one layer, a matrix product of its own
-# reads the weights fewer times than tiles would, which outweighs one more kernel and its operands' round trip.
+# A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
+# reads the weights fewer times than tiles would, which outweighs one more kernel and a round trip of operands.
 LARGEST_WEIGHT_BYTES = 512 * 1024
 # What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
 LARGEST_ROW_BYTES = 64 * 1024
@@ -65,7 +65,8 @@ def fuse_rows(graph: Graph) -> PassResult:
     for number in sorted(set(cut.regions.values())):
         region = [node for node in graph.nodes if cut.regions.get(node) == number]
         outputs = _outputs(graph, region)
-        if outputs and _is_worth_it(region, batch):
+        region = _needed(region, outputs)
+        if _is_worth_it(region, batch):
             _form(graph, region, outputs, batch)
             count += 1
     return PassResult.of({"row_program": count})
@@ -134,6 +135,15 @@ def _outputs(graph: Graph, region: Sequence[Node]) -> tuple[Node, ...]:
             root = _under_views(node)
             outputs.extend([root] if root in inside else [])
     return tuple(dict.fromkeys(outputs))
+
+
+def _needed(region: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
+    """The nodes of the region that the outputs are computed from, in its order."""
+    needed = set(outputs)
+    for node in reversed(region):
+        if node in needed:
+            needed.update(node.inputs)
+    return [node for node in region if node in needed]
 
 
 def _under_views(node: Node) -> Node:

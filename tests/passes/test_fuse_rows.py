@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from dlrmc.ir.graph import Graph
+from dlrmc.ir.printer import print_graph
+from dlrmc.ir.verify import verify
+from dlrmc.passes.fuse_rows import LARGEST_ROW_BYTES, LARGEST_WEIGHT_BYTES, fuse_rows
+from tests.passes.feeds import assert_same_meaning
+from tests.passes.pass_case import check_pass, check_unchanged
+from tests.passes.rule_case import graph_of
+
+
+def programs(graph: Graph) -> list[list[str]]:
+    """The ops in each row program, by program."""
+    return [
+        [inner.op.name for inner in node.body.nodes if not inner.is_op("input")]
+        for node in graph.nodes
+        if node.is_op("kernel")
+    ]
+
+
+def fused(before: str) -> Graph:
+    """The graph after the pass, checked to be verified and to mean the same."""
+    old, graph = graph_of(before), graph_of(before)
+    fuse_rows(graph)
+    verify(graph)
+    assert_same_meaning(old, graph)
+    return graph
+
+
+def test_a_chain_becomes_one_row_program():
+    check_pass(
+        fuse_rows,
+        """
+        input %x : f32[8,3]
+        weight %w : f32[4,3] = "w"
+        %a = linear(%x, %w) {act=relu} : f32[8,4]
+        %b = sum(%a) {dims=[1], keepdim=true} : f32[8,1]
+        return %b
+        """,
+        """
+        input %x : f32[8,3]
+        weight %w : f32[4,3] = "w"
+        %b = kernel row_program<batch=8>(%x, %w) {
+          %a = linear(%x, %w) {act=relu} : f32[8,4]
+          %b = sum(%a) {dims=[1], keepdim=true} : f32[8,1]
+          yield %b
+        } : f32[8,1]
+        return %b
+        """,
+        {"row_program": 1},
+    )
+
+
+def test_several_outputs_are_items():
+    check_pass(
+        fuse_rows,
+        """
+        input %x : f32[8,3]
+        %a = relu(%x) : f32[8,3]
+        %b = neg(%a) : f32[8,3]
+        %c = sum(%b) {dims=[0]} : f32[3]
+        return %a, %c, %b
+        """,
+        """
+        input %x : f32[8,3]
+        %case_rows = kernel row_program<batch=8>(%x) {
+          %a = relu(%x) : f32[8,3]
+          %b = neg(%a) : f32[8,3]
+          yield %a, %b
+        } : (f32[8,3], f32[8,3])
+        %a = item(%case_rows) {index=0} : f32[8,3]
+        %b = item(%case_rows) {index=1} : f32[8,3]
+        %c = sum(%b) {dims=[0]} : f32[3]
+        return %a, %c, %b
+        """,
+        {"row_program": 1},
+    )
+
+
+def test_a_view_that_others_read_stays_outside_and_its_root_is_yielded():
+    check_pass(
+        fuse_rows,
+        """
+        input %x : f32[8,6]
+        %a = relu(%x) : f32[8,6]
+        %b = neg(%a) : f32[8,6]
+        %v = view(%b) {shape=[8,2,3]} : f32[8,2,3]
+        %s = sum(%v) {dims=[0]} : f32[2,3]
+        return %s
+        """,
+        """
+        input %x : f32[8,6]
+        %b = kernel row_program<batch=8>(%x) {
+          %a = relu(%x) : f32[8,6]
+          %b = neg(%a) : f32[8,6]
+          yield %b
+        } : f32[8,6]
+        %v = view(%b) {shape=[8,2,3]} : f32[8,2,3]
+        %s = sum(%v) {dims=[0]} : f32[2,3]
+        return %s
+        """,
+        {"row_program": 1},
+    )
+
+
+def test_a_returned_view_is_yielded_itself():
+    graph = fused("""
+        input %x : f32[8,6]
+        %a = relu(%x) : f32[8,6]
+        %b = neg(%a) : f32[8,6]
+        %v = view(%b) {shape=[8,2,3]} : f32[8,2,3]
+        return %v
+    """)
+    assert programs(graph) == [["relu", "neg", "view"]]
+    assert graph.outputs[0].is_op("kernel")
+
+
+ACROSS = """
+input %x : f32[8,3]
+%a = relu(%x) : f32[8,3]
+%b = neg(%a) : f32[8,3]
+%all = sum(%b) {dims=[0], keepdim=true} : f32[1,3]
+%wide = expand(%all) {shape=[8,3]} : f32[8,3]
+%c = add(%b, %wide) : f32[8,3]
+%d = mul(%c, %a) : f32[8,3]
+return %d
+"""
+
+
+def test_what_comes_after_a_mix_of_rows_is_a_later_region():
+    graph = fused(ACROSS)
+    # %d is tagged mixed, as %c reads what depends on all rows: only the first region is a row program.
+    assert programs(graph) == [["relu", "neg"]]
+
+
+def test_a_large_layer_cuts_the_region_in_two_and_no_path_comes_back():
+    rows = LARGEST_WEIGHT_BYTES // 4 // 64 + 1
+    graph = fused(f"""
+        input %x : f32[8,64]
+        weight %w : f32[{rows},64] = "w"
+        weight %v : f32[64,{rows}] = "v"
+        %a = relu(%x) : f32[8,64]
+        %b = neg(%a) : f32[8,64]
+        %big = linear(%b, %w) : f32[8,{rows}]
+        %c = relu(%big) : f32[8,{rows}]
+        %s = sum(%c) {{dims=[1], keepdim=true}} : f32[8,1]
+        %d = add(%a, %s) : f32[8,64]
+        return %d
+    """)
+    assert programs(graph) == [["relu", "neg"], ["relu", "sum", "add"]]
+    assert [node.op.name for node in graph.nodes if node.is_op("linear")] == ["linear"]
+    assert nx.is_directed_acyclic_graph(graph.digraph)
+
+
+def test_a_layer_of_the_largest_size_is_fused():
+    rows = LARGEST_WEIGHT_BYTES // 4 // 64
+    graph = fused(f"""
+        input %x : f32[8,64]
+        weight %w : f32[{rows},64] = "w"
+        weight %bias : f32[{rows}] = "b"
+        %a = relu(%x) : f32[8,64]
+        %b = linear(%a, %w, %bias) : f32[8,{rows}]
+        return %b
+    """)
+    assert programs(graph) == [["relu", "linear"]]
+
+
+def test_ids_that_are_computed_stand_outside_of_the_bags_that_read_them():
+    graph = fused("""
+        input %ids : f32[8]
+        input %off : i64[8]
+        weight %t : f32[5,4] = "t"
+        %i = cast(%ids) {to=i64} : i64[8]
+        %bag = embedding_bag(%t, %i, %off) : f32[8,4]
+        %r = relu(%bag) : f32[8,4]
+        return %r
+    """)
+    assert programs(graph) == [["embedding_bag", "relu"]]
+    assert graph.find("i").is_op("cast")
+
+
+def test_bags_and_their_readers_are_one_program_with_ids_and_offsets_as_operands():
+    graph = fused("""
+        input %x : f32[8,4]
+        input %i : i64[20]
+        input %off : i64[8]
+        weight %t : f32[5,4] = "t"
+        %bag = embedding_bag(%t, %i, %off) : f32[8,4]
+        %dots = pairwise_dot(%x, %bag) : f32[8,1]
+        return %dots
+    """)
+    (program,) = [node for node in graph.nodes if node.is_op("kernel")]
+    assert [node.name for node in program.inputs] == ["t", "i", "off", "x"]
+
+
+def test_rows_of_a_product_over_the_batch_are_not_fused():
+    graph = fused("""
+        input %x : f32[8,8]
+        weight %w : f32[8,8] = "w"
+        %a = relu(%x) : f32[8,8]
+        %b = neg(%a) : f32[8,8]
+        %c = mm(%w, %b) : f32[8,8]
+        return %c
+    """)
+    assert programs(graph) == [["relu", "neg"]]
+    assert graph.outputs[0].is_op("mm")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("input %x : f32[8,3] return %x", id="nothing"),
+        pytest.param("input %x : f32[8,3]\n%a = relu(%x) : f32[8,3]\nreturn %a", id="one op"),
+        pytest.param(
+            "input %x : f32[8,6]\n%a = relu(%x) : f32[8,6]\n%v = view(%a) {shape=[8,2,3]} : f32[8,2,3]\n"
+            "return %v",
+            id="one op and a view",
+        ),
+        pytest.param(
+            "input %x : f32[8,3]\n%a = relu(%x) : f32[8,3]\n%b = neg(%a) : f32[8,3]\nreturn", id="unread"
+        ),
+        pytest.param(
+            "weight %w : f32[8,3] = \"w\"\n%a = relu(%w) : f32[8,3]\n%b = neg(%a) : f32[8,3]\nreturn %b",
+            id="weights only",
+        ),
+        pytest.param(
+            "input %x : f32[8,0]\n%a = relu(%x) : f32[8,0]\n%b = neg(%a) : f32[8,0]\nreturn %b", id="empty"
+        ),
+        pytest.param(
+            f"input %x : f32[8,{LARGEST_ROW_BYTES // 8 + 1}]\n"
+            f"%a = relu(%x) : f32[8,{LARGEST_ROW_BYTES // 8 + 1}]\n"
+            f"%b = neg(%a) : f32[8,{LARGEST_ROW_BYTES // 8 + 1}]\nreturn %b",
+            id="wide rows",
+        ),
+        pytest.param(
+            f"input %x : f32[16,{LARGEST_ROW_BYTES // 16 + 1}]\n"
+            + "".join(
+                f"%{new} = {op}(%{old}) : f32[16,{LARGEST_ROW_BYTES // 16 + 1}]\n"
+                for new, op, old in (("a", "relu", "x"), ("b", "neg", "a"))
+            )
+            + "%s = sum(%b) {dims=[1]} : f32[16]\n"
+            + "".join(
+                f"%{name} = view(%s) {{shape=[8,2]}} : f32[8,2]\n%{name}r = relu(%{name}) : f32[8,2]\n"
+                for name in "cdefg"
+            )
+            + "return %cr, %dr, %er, %fr, %gr",
+            id="two entries a row",
+        ),
+    ],
+)  # fmt: skip
+def test_not_worth_it(body: str):
+    check_unchanged(fuse_rows, body.replace("] return", "]\nreturn"))
+
+
+def test_a_second_run_changes_nothing():
+    graph = graph_of(ACROSS)
+    fuse_rows(graph)
+    text = print_graph(graph)
+    assert fuse_rows(graph).changes == 0
+    assert print_graph(graph) == text
