@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dlrmc.emulator.artifacts import cached_file, digest_of
 from dlrmc.emulator.compiler import Compiler, find_compiler
 from dlrmc.emulator.faults import SOURCE_NAME
-from dlrmc.errors import CodegenError
+from dlrmc.errors import CacheWarning, CodegenError
 
 HEADERS = Path(__file__).parent / "cuda"
 _RUNTIME = HEADERS / "runtime" / "runtime.cpp"
@@ -43,6 +45,9 @@ def build_library(
     Raises:
         CompileError: the compiler refused the source, or there is none.
         CodegenError: no kernels, or a name that is no identifier.
+
+    Warns:
+        CacheWarning: the folder cannot be used, or an entry in it was broken; the build went on without.
     """
     found = find_compiler(compiler)
     directory = cache_dir / "emulator"
@@ -57,7 +62,7 @@ def build_library(
         inputs = [str(unit_path), str(runtime)]
         found.run([*flags, *_readable_paths(), f"-I{HEADERS}", "-shared", *inputs, "-o", str(path)], source)
 
-    return cached_file(directory, f"kernels-{key}.so", compile_unit)
+    return _cached(directory, f"kernels-{key}.so", compile_unit)
 
 
 def translation_unit(source: str, kernels: Sequence[tuple[str, int]]) -> str:
@@ -121,7 +126,25 @@ def _runtime_object(compiler: Compiler, sanitize: bool, directory: Path) -> Path
     def compile_runtime(path: Path) -> None:
         compiler.run([*flags, *_readable_paths(), "-O2", "-c", str(_RUNTIME), "-o", str(path)])
 
-    return cached_file(directory, f"runtime-{key}.o", compile_runtime)
+    return _cached(directory, f"runtime-{key}.o", compile_runtime)
+
+
+def _cached(directory: Path, name: str, build: Callable[[Path], None]) -> Path:
+    """`cached_file`, in a folder of this process where the one asked for cannot be used."""
+    try:
+        return cached_file(directory, name, build)
+    except OSError as error:
+        warnings.warn(
+            f"cache directory {directory} cannot be used ({error}); modules are kept for this process only",
+            CacheWarning,
+            stacklevel=2,
+        )
+        return cached_file(Path(_folder_of_process().name), name, build)
+
+
+@functools.cache
+def _folder_of_process() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="dlrmc-emulator-")
 
 
 def _readable_paths() -> tuple[str, ...]:

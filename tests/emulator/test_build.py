@@ -128,6 +128,14 @@ def test_a_report_names_no_folder_of_the_build(
     assert os.getcwd() not in caught.value.report
 
 
+def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.warns(CacheWarning, match="modules are kept for this process only"):
+        module = build(5, tmp_path / "file")
+    assert put(module) == 5
+    assert tmp_path not in module.library.parents
+
+
 def test_a_refusal_names_the_lines(tmp_path: Path) -> None:
     source = "// one\n// two\n" + SOURCE.replace("VALUE", "no_such_name")
     with pytest.raises(CompileError) as caught:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -28,6 +29,7 @@ def bits(count: int) -> np.ndarray:
 
 HALVES = np.arange(65536).astype(np.uint16)
 FLOATS = bits(65536).view(np.float32)
+PAIRS = [numbers(shape).astype(ml_dtypes.bfloat16).view(np.uint32) for shape in ((16, 16), (8, 16))]
 WEIGHTS = numbers((4, 256, 256)) / 16
 
 
@@ -47,7 +49,7 @@ CASES: tuple[tuple[str, str, list[np.ndarray], int, int, int, float], ...] = (
     ("async_copies", "sizes", [small_integers(8), np.zeros(12, np.int32)], 1, 1, 0, 0),
     ("tensor_cores", "tf32", [*map(numbers, ((16, 8), (8, 8), (16, 8), (16, 8)))], 1, 32, 0, 1e-5),
     ("tensor_cores", "round_to_tf32", [FLOATS[:512], np.zeros(512, np.uint32)], 2, 256, 0, 0),
-    ("tensor_cores", "bf16", [*map(numbers, ((16, 8), (8, 8), (16, 8), (16, 8)))], 1, 32, 0, 1e-5),
+    ("tensor_cores", "bf16", [*PAIRS, numbers((16, 8)), numbers((16, 8))], 1, 32, 0, 1e-5),
     (
         "numbers",
         "widen_f16",
