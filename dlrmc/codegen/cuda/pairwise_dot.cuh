@@ -33,14 +33,22 @@ struct PairwiseDot {
         }
     }
 
+    // The row of the lower triangle, diagonal included, that holds its element number `item`, row by row.
+    static __device__ __forceinline__ int triangle_row(int item) {
+        int row = static_cast<int>((sqrtf(8.0f * item + 1.0f) - 1.0f) * 0.5f);
+        // The root is rounded: one step off at the most.
+        if (row * (row + 1) / 2 > item) --row;
+        if ((row + 1) * (row + 2) / 2 <= item) ++row;
+        return row;
+    }
+
     template <typename Z>
     static __device__ __forceinline__ void run(const Compute* x, Z z, int rows, int thread, int threads) {
         for (int item = thread; item < rows * blocks; item += threads) {
             const int row = item / blocks;
-            int second = item % blocks;
-            int first = 0;
-            while (second > first)
-                second -= ++first;
+            const int block = item % blocks;
+            const int first = triangle_row(block);
+            const int second = block - first * (first + 1) / 2;
             const Compute* const features = x + row * Sizes::X_ROW;
             Compute sums[Sizes::BLOCK][Sizes::BLOCK] = {};
             add_dot_block<Sizes::BLOCK, Sizes::BLOCK, Sizes::D_PADDED, f_blocks * Sizes::X_FEATURE,

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlrmc.codegen.constant_tables import ConstantTables
+from dlrmc.codegen.fault_record import END_OF_BLOCK
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.tile_text import indented, tile_rows
 from dlrmc.codegen.rows.bag_stage import emit_bag_stage
-from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of, lay_out
-from dlrmc.codegen.rows.linear_stage import emit_linear_stage
+from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of
+from dlrmc.codegen.rows.linear_stage import copy_weight_statements, emit_linear_stage
 from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
+from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TilePlaces
@@ -52,9 +54,15 @@ class RowProgram(KernelImpl):
         while True:
             tile = cut_tile(kernel, rows)
             form_kernels(tile.graph)
-            layout = lay_out(tile.graph, rows)
+            grid = min(tile.count, context.limits.multiprocessors)
+            layout = lay_out(
+                tile.graph,
+                threads,
+                context.limits.shared_bytes_per_block,
+                is_persistent=tile.count > grid,
+            )
             if layout.shared_bytes <= context.limits.shared_bytes_per_block:
-                return _Emission(kernel, context, tile, layout, threads).source()
+                return _Emission(kernel, context, tile, layout, threads, grid).source()
             if rows == 1 or kernel.attributes.int("rows"):
                 raise CodegenError(
                     f"row program %{kernel.name}",
@@ -75,13 +83,14 @@ def choose_rows(kernel: Node, limits: DeviceLimits) -> int:
 
 class _Emission:
     def __init__(
-        self, kernel: Node, context: KernelContext, tile: Tile, layout: Layout, threads: int
+        self, kernel: Node, context: KernelContext, tile: Tile, layout: Layout, threads: int, grid: int
     ) -> None:
         self._kernel = kernel
         self._context = context
         self._tile = tile
         self._layout = layout
         self._threads = threads
+        self._grid = grid
         signature = build_signature(kernel.body, context, has_faults=True)
         self._stages = StageContext(
             name=context.name,
@@ -101,10 +110,10 @@ class _Emission:
         definitions = [line for text in texts for line in text.definitions]
         body = [
             "extern __shared__ __align__(16) unsigned char dlrmc_shared[];",
-            *signature.slot_reads,
-            *tile_rows(self._tile.batch, self._tile.rows),
+            *self._stages.places.slot_reads,
             *self._buffers(),
-            *self._statements(phases),
+            *self._tiles(phases),
+            *(END_OF_BLOCK if sites else ()),
         ]
         lines = [
             ir_comment(self._kernel),
@@ -118,8 +127,8 @@ class _Emission:
         return KernelSource(
             self._context.name,
             "\n".join(lines),
-            ("views.cuh", *includes),
-            self._tile.count,
+            ("views.cuh", "weights.cuh", *includes),
+            self._grid,
             self._threads,
             self._layout.shared_bytes,
             signature.params,
@@ -167,9 +176,41 @@ class _Emission:
             case _:
                 return emit_map_stage(stage, context)
 
-    def _statements(self, phases: Sequence[Sequence[StageText]]) -> Iterator[str]:
+    def _tiles(self, phases: Sequence[Sequence[StageText]]) -> Iterator[str]:
+        """The block's tiles: one, or all in steps of the grid."""
+        early, late = self._weight_copies()
+        yield from early
+        rows = self._tile.rows
+        if self._tile.count == self._grid:
+            yield from tile_rows(self._tile.batch, rows)
+            yield from self._statements(phases, late)
+            return
+        # Weights that come late are copied before the first tile: the loop is for tiles.
+        yield from late
+        yield f"for (int tile = blockIdx.x; tile < {self._tile.count}; tile += {self._grid}) {{"
+        body = [*tile_rows(self._tile.batch, rows, "tile"), *self._statements(phases, []), "__syncthreads();"]
+        yield from indented(body)
+        yield "}"
+
+    def _weight_copies(self) -> tuple[list[str], list[str]]:
+        """Statements that start the copies of weights, one group a phase of use.
+
+        Those of the first half of the phases go first. The others are many and would hold up the ids and rows,
+        and go once these have been read.
+        """
+        layout, groups = self._layout, ([], [])
+        for number in range(layout.phase_count):
+            stages = [stage for stage in layout.weights if layout.phases[stage] == number]
+            if not stages:
+                continue
+            lines = [line for stage in stages for line in copy_weight_statements(stage, self._stages)]
+            groups[number > layout.phase_count // 2].extend([*lines, "cp_async_commit_group();"])
+        return groups
+
+    def _statements(self, phases: Sequence[Sequence[StageText]], late: Sequence[str]) -> Iterator[str]:
         for number, phase in enumerate(phases):
             if number:
+                yield from self._wait_for_weights(number)
                 yield "__syncthreads();"
             warps = 0
             for text in phase:
@@ -178,6 +219,14 @@ class _Emission:
                 yield from indented([_thread(turn, self._threads), *text.statements])
                 yield "}"
                 warps += text.warps
+            if number == 0:
+                yield from late
+
+    def _wait_for_weights(self, number: int) -> Iterator[str]:
+        """Before the barrier to a phase, wait for the weights that its stages read."""
+        used = {self._layout.phases[stage] for stage in self._layout.weights}
+        if number in used:
+            yield f"cp_async_wait_group<{sum(other > number for other in used)}>();"
 
 
 def _thread(turn: int, threads: int) -> str:

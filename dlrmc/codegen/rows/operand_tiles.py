@@ -9,9 +9,18 @@ from dlrmc.codegen.kernels.sizes import odd_packs, power_of_two_at_least, round_
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
 from dlrmc.ir.op import many, one
+from dlrmc.ir.types import DType
 from dlrmc.ir.strided import packed_strides, reshape_strides
 
 PACK = 4
+# What one tensor-core product takes of rows and, in packs, of k.
+TENSOR_ROWS = 16
+TENSOR_DEPTH = 16
+# Below this many multiply-adds a tile, splitting and meeting cost more than they save.
+TENSOR_PRODUCTS = 128 * 1024
+TENSOR_PAIR_PRODUCTS = 64 * 1024
+# A warp keeps sums of 16 features with all others in registers.
+MOST_TENSOR_FEATURES = 68
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +69,81 @@ class OperandTile:
     strides: tuple[int, ...]
 
 
-def operand_tiles(anchor: Node, rows: int) -> tuple[OperandTile, ...]:
-    """The operand tiles of a stage whose body is about `anchor`, for a tile of `rows` rows."""
+def operand_tiles(anchor: Node) -> tuple[OperandTile, ...]:
+    """The operand tiles of a stage whose body is about `anchor`."""
     match anchor.op.name:
         case "linear":
-            return (_columns_tile(many(anchor.operands[0])),)
+            return (_columns_tile(many(anchor.operands[0]), uses_tensor_cores(anchor)),)
         case "pairwise_dot":
-            return (_features_tile(many(anchor.operands[0])),)
+            return (_features_tile(many(anchor.operands[0]), pairs_on_tensor_cores(anchor)),)
         case "bmm":
             return (_matrix_tile(anchor, 0), _matrix_tile(anchor, 1))
         case _:
             return ()
 
 
-def _columns_tile(parts: Sequence[Node]) -> OperandTile:
+def uses_tensor_cores(anchor: Node) -> bool:
+    """Whether a `linear` of a tile is wide and tall enough to be worth tensor cores (linear_tensor.cuh)."""
+    rows = anchor.type.numel // anchor.shape[-1]
+    width = sum(part.shape[-1] for part in many(anchor.operands[0]))
+    is_large = rows >= TENSOR_ROWS // 2 and anchor.shape[-1] >= 16 and width >= 64
+    return anchor.type.dtype is DType.F32 and is_large and rows * anchor.shape[-1] * width >= TENSOR_PRODUCTS
+
+
+def tensor_stride(width: int) -> int:
+    """Elements from row to row for packs of 16 k and reads free of bank conflicts (linear_tensor.cuh)."""
+    stride = round_up(width, TENSOR_DEPTH)
+    return stride if stride % 32 else stride + 16
+
+
+def _columns_tile(parts: Sequence[Node], is_tensor: bool) -> OperandTile:
     """[rows, K]: the parts side by side, padded with zeros to whole packs."""
-    rows = padded_rows(parts[0].type.numel // parts[0].shape[-1])
+    rows = parts[0].type.numel // parts[0].shape[-1]
     width = sum(part.shape[-1] for part in parts)
-    stride = odd_packs(width)
+    rows = round_up(rows, TENSOR_ROWS) if is_tensor else padded_rows(rows)
+    stride = tensor_stride(width) if is_tensor else odd_packs(width)
+    pack = TENSOR_DEPTH if is_tensor else PACK
     placed: list[Part] = []
     column = 0
     for part in parts:
         placed.append(Part(part, column, _row_strides(part.shape, part.type.rank - 1, stride)))
         column += part.shape[-1]
-    padding = _padding(width, rows, stride, 1, 0)
+    padding = _padding(width, rows, stride, 1, 0, pack)
     return OperandTile("x", tuple(placed), padding, rows * stride, (stride,))
 
 
-def _features_tile(parts: Sequence[Node]) -> OperandTile:
+def pairs_on_tensor_cores(anchor: Node) -> bool:
+    """Whether a `pairwise_dot` of a tile is worth tensor cores (pairwise_tensor.cuh)."""
+    parts = many(anchor.operands[0])
+    rows, depth = parts[0].shape[0], parts[0].shape[-1]
+    features = feature_count(parts)
+    is_large = rows * features * features * depth >= TENSOR_PAIR_PRODUCTS
+    return anchor.type.dtype is DType.F32 and is_large and 12 <= features <= MOST_TENSOR_FEATURES
+
+
+def feature_count(parts: Sequence[Node]) -> int:
+    """How many features the parts of a pairwise_dot hold together."""
+    return sum(part.shape[1] if part.type.rank == 3 else 1 for part in parts)
+
+
+def _features_tile(parts: Sequence[Node], is_tensor: bool) -> OperandTile:
     """[rows, F, D]: the parts' features one after the other, each padded with zeros to whole packs."""
     rows, depth = parts[0].shape[0], parts[0].shape[-1]
-    feature_stride = odd_packs(depth)
-    features = sum(part.shape[1] if part.type.rank == 3 else 1 for part in parts)
-    # A stage reads blocks of up to PACK features, past the last one too.
-    row_stride = odd_packs(round_up(features, PACK) * feature_stride)
+    features = feature_count(parts)
+    feature_stride = tensor_stride(depth) if is_tensor else odd_packs(depth)
+    # A stage reads blocks of up to PACK features, or tiles of TENSOR_ROWS, past the last one too.
+    read = round_up(features, TENSOR_ROWS if is_tensor else PACK) * feature_stride
+    row_stride = features * feature_stride if is_tensor else odd_packs(read)
+    pack = TENSOR_DEPTH if is_tensor else PACK
     placed: list[Part] = []
     feature = 0
     for part in parts:
         inner = (feature_stride, 1) if part.type.rank == 3 else (1,)
         placed.append(Part(part, feature * feature_stride, (row_stride, *inner)))
         feature += part.shape[1] if part.type.rank == 3 else 1
-    padding = _padding(depth, rows, row_stride, features, feature_stride)
-    return OperandTile("x", tuple(placed), padding, rows * row_stride, (row_stride, feature_stride))
+    padding = _padding(depth, rows, row_stride, features, feature_stride, pack)
+    elements = (rows - 1) * row_stride + max(read, row_stride)
+    return OperandTile("x", tuple(placed), padding, elements, (row_stride, feature_stride))
 
 
 def _matrix_tile(anchor: Node, place: int) -> OperandTile:
@@ -118,9 +160,11 @@ def _matrix_tile(anchor: Node, place: int) -> OperandTile:
     return OperandTile("ab"[place], parts, padding, rows * row_stride, (row_stride, item_stride))
 
 
-def _padding(width: int, rows: int, row_stride: int, items: int, item_stride: int) -> tuple[Padding, ...]:
+def _padding(
+    width: int, rows: int, row_stride: int, items: int, item_stride: int, pack: int = PACK
+) -> tuple[Padding, ...]:
     """Zeros behind the `width` elements of each item, up to whole packs."""
-    begin, end = width, round_up(width, PACK)
+    begin, end = width, round_up(width, pack)
     return () if begin == end else (Padding(begin, end, rows, row_stride, items, item_stride),)
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
-from dlrmc.codegen.kernels.pairwise_dot import feature_count
 from dlrmc.codegen.kernels.sizes import constants_struct, round_up
 from dlrmc.codegen.kernels.tile_text import call
 from dlrmc.codegen.kernels.windows import tile_view
 from dlrmc.codegen.rows.layout import PlacedTile
+from dlrmc.codegen.rows.operand_tiles import (
+    PACK,
+    TENSOR_DEPTH,
+    TENSOR_ROWS,
+    feature_count,
+    pairs_on_tensor_cores,
+)
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
@@ -22,30 +28,36 @@ BLOCKS = (4, 2, 1)
 def emit_pairwise_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageContext) -> StageText:
     """The text of one pairwise_dot stage."""
     z = TileWindows(context.places, stage).result(anchor)
-    pairs, features = anchor.attributes.str("pairs"), feature_count(anchor)
+    pairs, features = anchor.attributes.str("pairs"), feature_count(many(anchor.operands[0]))
     rows = context.places.tile.rows
 
     def items(block: int) -> int:
         side = -(-features // block)
         return rows * side * (side + 1) // 2
 
-    block = _block(items, context.threads)
+    is_tensor = pairs_on_tensor_cores(anchor)
+    block = 1 if is_tensor else _block(items, context.threads)
     name = f"{context.name}_{stage.name}"
+    depth = many(anchor.operands[0])[0].shape[-1]
     struct = constants_struct(
         f"{name}_sizes",
         {"Element": STORAGE_TYPES[anchor.type.dtype]},
         {
             "F": features,
-            "D_PADDED": round_up(many(anchor.operands[0])[0].shape[-1], 4),
+            "D_PADDED": round_up(depth, TENSOR_DEPTH if is_tensor else PACK),
             "X_ROW": x.tile.strides[0],
             "X_FEATURE": x.tile.strides[1],
             "BLOCK": block,
             "LOWER": pairs.endswith("lower"),
             "DIAGONAL": not pairs.startswith("strict"),
+            "PRODUCTS": 3,
         },
     )
     view = tile_view(z, z.strides[0], 0, z.strides[-1])
     arguments = (x.buffer.name, view, "rows", "thread", str(context.threads))
+    if is_tensor:
+        statements = call(f"PairwiseTensor<{name}_sizes>::run", *arguments)
+        return StageText(struct, statements, ("pairwise_tensor.cuh",), rows * -(-features // TENSOR_ROWS))
     statements = call(f"PairwiseDot<{name}_sizes>::run", *arguments)
     return StageText(struct, statements, ("pairwise_dot.cuh",), -(-items(block) // WARP_LANES))
 

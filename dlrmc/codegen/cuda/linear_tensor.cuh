@@ -1,0 +1,178 @@
+// Stage: y[r, n] = act(alpha * sum over k of x[r, k] * w[n, k] + beta * bias[n]) on tensor cores   (IR: linear)
+//
+// Products of f32 by three products of TF32 (PRODUCTS = 3): x = x_hi + x_lo and w = w_hi + w_lo, each half with 11
+// significant bits, and x * w is x_hi*w_hi + (x_lo*w_hi + x_hi*w_lo) with an error near 2^-22. PRODUCTS = 1 multiplies
+// the upper halves only. A sum that is not finite is computed again by fused multiply-adds, k ascending: splitting
+// turns an infinity into a NaN.
+//
+// A unit of work is 16 rows x 8 * COLUMN_TILES columns x one of K_SLICES runs of k; warps take units in turn. Where
+// k is sliced, the units' sums meet in `scratch`, [units][COLUMN_TILES][32 lanes][4] floats, and a __syncthreads, which
+// every thread of the block must reach, stands before they are added.
+//
+// x and w are read in packs of 4 k. x stands in shared memory, [16 * ROW_TILES, X_STRIDE], zero in columns K to the next
+// multiple of 16; w is [N, W_STRIDE], zero there too where W_IS_PADDED, in shared or global memory, 16-byte aligned. A
+// stride of 16 modulo 32 keeps reads of shared memory free of bank conflicts.
+//
+// requires: linear.cuh ptx.cuh
+#ifndef DLRMC_CODEGEN_CUDA_LINEAR_TENSOR_CUH
+#define DLRMC_CODEGEN_CUDA_LINEAR_TENSOR_CUH
+
+#include "linear.cuh"
+#include "ptx.cuh"
+
+// The TF32 halves of a value: the upper rounded to nearest, the lower cut off by the tensor core.
+struct SplitTf32 {
+    unsigned high;
+    unsigned low;
+
+    __device__ __forceinline__ explicit SplitTf32(float value) {
+        high = (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
+        low = __float_as_uint(value - __uint_as_float(high));
+    }
+};
+
+__device__ __forceinline__ bool is_finite(float value) {
+    return (__float_as_uint(value) & 0x7f800000u) != 0x7f800000u;
+}
+
+template <typename Sizes>
+struct LinearTensor {
+    using Epilogue = LinearEpilogue<Sizes>;
+    static constexpr int column_tiles = Sizes::COLUMN_TILES;
+    static constexpr int column_groups = (Sizes::N + 8 * column_tiles - 1) / (8 * column_tiles);
+    static constexpr int k_steps = (Sizes::K + 15) / 16;
+    static constexpr int slice_steps = (k_steps + Sizes::K_SLICES - 1) / Sizes::K_SLICES;
+    static constexpr int units = Sizes::ROW_TILES * column_groups * Sizes::K_SLICES;
+
+    template <typename Y>
+    static __device__ __forceinline__ void run(const float* x, const float* w, const float* bias, Y y,
+                                               float* scratch, int rows, int thread, int threads) {
+        const int lane = thread % 32;
+        for (int unit = thread / 32; unit < units; unit += threads / 32) {
+            float sums[column_tiles][4] = {};
+            add_products(x, w, unit, lane, sums);
+            if constexpr (Sizes::K_SLICES > 1) {
+#pragma unroll
+                for (int tile = 0; tile < column_tiles; ++tile)
+                    store_pack<4>(scratch + ((unit * column_tiles + tile) * 32 + lane) * 4, sums[tile]);
+            } else {
+                const int row = row_of(unit) + lane / 4;
+#pragma unroll
+                for (int tile = 0; tile < column_tiles; ++tile)
+                    store(sums[tile], x, w, bias, y, row, column_of(unit, tile) + lane % 4 * 2, rows);
+            }
+        }
+        if constexpr (Sizes::K_SLICES > 1) {
+            __syncthreads();
+            add_slices(x, w, bias, y, scratch, rows, thread, threads);
+        }
+    }
+
+  private:
+    static __device__ __forceinline__ int row_of(int unit) {
+        return unit / (column_groups * Sizes::K_SLICES) * 16;
+    }
+
+    static __device__ __forceinline__ int column_of(int unit, int tile) {
+        return (unit / Sizes::K_SLICES % column_groups * column_tiles + tile) * 8;
+    }
+
+    static __device__ __forceinline__ void add_products(const float* x, const float* w, int unit, int lane,
+                                                        float (&sums)[column_tiles][4]) {
+        const int first_step = unit % Sizes::K_SLICES * slice_steps;
+        const float* const x_row = x + (row_of(unit) + lane / 4) * Sizes::X_STRIDE + lane % 4 * 4;
+        float corrections[column_tiles][4] = {};
+#pragma unroll 2
+        for (int step = first_step; step < first_step + slice_steps; ++step) {
+            if (k_steps % Sizes::K_SLICES != 0 && step >= k_steps) break;
+            const Pack<float, 4> upper = load_pack<4>(x_row + step * 16);
+            const Pack<float, 4> lower = load_pack<4>(x_row + 8 * Sizes::X_STRIDE + step * 16);
+            unsigned a_high[2][4];
+            unsigned a_low[2][4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const SplitTf32 first(upper.at[i]);
+                const SplitTf32 second(lower.at[i]);
+                a_high[i / 2][i % 2 * 2] = first.high;
+                a_low[i / 2][i % 2 * 2] = first.low;
+                a_high[i / 2][i % 2 * 2 + 1] = second.high;
+                a_low[i / 2][i % 2 * 2 + 1] = second.low;
+            }
+#pragma unroll
+            for (int tile = 0; tile < column_tiles; ++tile) {
+                const Pack<float, 4> weights =
+                    load_weights(w, column_of(unit, tile) + lane / 4, step * 16 + lane % 4 * 4);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const SplitTf32 first(weights.at[half * 2]);
+                    const SplitTf32 second(weights.at[half * 2 + 1]);
+                    const unsigned b_high[2] = {first.high, second.high};
+                    if constexpr (Sizes::PRODUCTS == 3) {
+                        const unsigned b_low[2] = {first.low, second.low};
+                        mma_m16n8k8_tf32(corrections[tile], a_low[half], b_high, corrections[tile]);
+                        mma_m16n8k8_tf32(corrections[tile], a_high[half], b_low, corrections[tile]);
+                    }
+                    mma_m16n8k8_tf32(sums[tile], a_high[half], b_high, sums[tile]);
+                }
+            }
+        }
+#pragma unroll
+        for (int tile = 0; tile < column_tiles; ++tile) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                sums[tile][i] += corrections[tile][i];
+        }
+    }
+
+    // Weights k to k + 3 of column n; zeros past the end of w.
+    static __device__ __forceinline__ Pack<float, 4> load_weights(const float* w, int n, int k) {
+        if ((Sizes::N % (8 * column_tiles) == 0 || n < Sizes::N) && (Sizes::W_IS_PADDED || k < Sizes::K)) {
+            return load_pack<4>(w + n * Sizes::W_STRIDE + k);
+        }
+        return {};
+    }
+
+    template <typename Y>
+    static __device__ __forceinline__ void add_slices(const float* x, const float* w, const float* bias, Y y,
+                                                      const float* scratch, int rows, int thread, int threads) {
+        constexpr int packs = Sizes::ROW_TILES * column_groups * column_tiles * 32;
+        for (int item = thread; item < packs; item += threads) {
+            const int lane = item % 32;
+            const int tile = item / 32 % column_tiles;
+            const int unit = item / (32 * column_tiles) * Sizes::K_SLICES;
+            float sums[4] = {};
+#pragma unroll
+            for (int slice = 0; slice < Sizes::K_SLICES; ++slice) {
+                const Pack<float, 4> pack =
+                    load_pack<4>(scratch + (((unit + slice) * column_tiles + tile) * 32 + lane) * 4);
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    sums[i] += pack.at[i];
+            }
+            store(sums, x, w, bias, y, row_of(unit) + lane / 4, column_of(unit, tile) + lane % 4 * 2, rows);
+        }
+    }
+
+    // Results (row, column), (row, column + 1), (row + 8, column), (row + 8, column + 1).
+    template <typename Y>
+    static __device__ __forceinline__ void store(const float (&sums)[4], const float* x, const float* w,
+                                                 const float* bias, Y y, int row, int column, int rows) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int r = row + i / 2 * 8;
+            const int n = column + i % 2;
+            if (r >= rows || n >= Sizes::N) continue;
+            const float sum = is_finite(sums[i]) ? sums[i] : dot(x + r * Sizes::X_STRIDE, w + n * Sizes::W_STRIDE);
+            *y.at(r, 0, n) = Epilogue::finish(sum, Epilogue::bias_at(bias, 0, n));
+        }
+    }
+
+    static __device__ __noinline__ float dot(const float* x, const float* w) {
+        float sum = 0.0f;
+        for (int k = 0; k < Sizes::K; ++k)
+            sum = fmaf(x[k], w[k], sum);
+        return sum;
+    }
+};
+
+#endif  // DLRMC_CODEGEN_CUDA_LINEAR_TENSOR_CUH

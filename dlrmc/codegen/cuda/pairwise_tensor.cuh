@@ -1,0 +1,121 @@
+// Stage: z[r, p] = dot(feature i of row r, feature j of row r) for pair p = (i, j) of a triangle, row by row, on
+// tensor cores   (IR: pairwise_dot)
+//
+// The features stand in shared memory, [ROWS, F, D] with strides X_ROW and X_FEATURE; D is contiguous and padded with
+// zeros to D_PADDED, a multiple of 16. X_FEATURE is 16 modulo 32, so that reads are free of bank conflicts. Features up
+// to the next multiple of 16 are read and may hold anything. Products of f32 are those of linear_tensor.cuh.
+//
+// A unit of work is one row and 16 features i with all features j below; warps take units in turn. Where few features
+// are left over by the tiles of 16, threads compute their pairs one by one. `z` is a TileView (row, 0, p). No barrier.
+//
+// requires: linear_tensor.cuh pairwise_dot.cuh
+#ifndef DLRMC_CODEGEN_CUDA_PAIRWISE_TENSOR_CUH
+#define DLRMC_CODEGEN_CUDA_PAIRWISE_TENSOR_CUH
+
+#include "linear_tensor.cuh"
+#include "pairwise_dot.cuh"
+
+template <typename Sizes>
+struct PairwiseTensor {
+    using Pairs = PairwiseDot<Sizes>;
+    // So few features are cheaper one by one than as a tile of 16.
+    static constexpr int left_over = Sizes::F % 16 <= 4 ? Sizes::F % 16 : 0;
+    static constexpr int tiled = Sizes::F - left_over;
+    static constexpr int row_tiles = (tiled + 15) / 16;
+    static constexpr int column_tiles = (tiled + 7) / 8;
+
+    template <typename Z>
+    static __device__ __forceinline__ void run(const float* x, Z z, int rows, int thread, int threads) {
+        const int lane = thread % 32;
+        for (int unit = thread / 32; unit < rows * row_tiles; unit += threads / 32) {
+            // The units with the most pairs first.
+            tile(x + unit / row_tiles * Sizes::X_ROW, z, unit / row_tiles, row_tiles - 1 - unit % row_tiles, lane);
+        }
+        if constexpr (left_over > 0) {
+            constexpr int pairs = left_over * Sizes::F;
+            for (int item = thread; item < rows * pairs; item += threads) {
+                const int i = tiled + item % pairs / Sizes::F;
+                store(z, x + item / pairs * Sizes::X_ROW, item / pairs, i, item % Sizes::F, NAN);
+            }
+        }
+    }
+
+  private:
+    template <typename Z>
+    static __device__ __forceinline__ void tile(const float* features, Z z, int row, int row_tile, int lane) {
+        float sums[column_tiles][4] = {};
+        const float* const a = features + (row_tile * 16 + lane / 4) * Sizes::X_FEATURE + lane % 4 * 4;
+        const float* const b = features + lane / 4 * Sizes::X_FEATURE + lane % 4 * 4;
+#pragma unroll 1
+        for (int k = 0; k < Sizes::D_PADDED; k += 16) {
+            const SplitPack upper(load_pack<4>(a + k));
+            const SplitPack lower(load_pack<4>(a + 8 * Sizes::X_FEATURE + k));
+#pragma unroll
+            for (int column = 0; column < column_tiles; ++column) {
+                if (column > row_tile * 2 + 1) continue;
+                const SplitPack other(load_pack<4>(b + column * 8 * Sizes::X_FEATURE + k));
+                multiply(upper, lower, other, sums[column]);
+            }
+        }
+#pragma unroll
+        for (int column = 0; column < column_tiles; ++column) {
+            if (column > row_tile * 2 + 1) continue;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                store(z, features, row, row_tile * 16 + lane / 4 + i / 2 * 8, column * 8 + lane % 4 * 2 + i % 2,
+                      sums[column][i]);
+            }
+        }
+    }
+
+    struct SplitPack {
+        unsigned high[4];
+        unsigned low[4];
+
+        __device__ __forceinline__ explicit SplitPack(const Pack<float, 4>& values) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const SplitTf32 split(values.at[i]);
+                high[i] = split.high;
+                low[i] = split.low;
+            }
+        }
+    };
+
+    // Adds the products of 16 k: of features `upper` and `lower` (8 below it) with `other`.
+    static __device__ __forceinline__ void multiply(const SplitPack& upper, const SplitPack& lower,
+                                                    const SplitPack& other, float (&sums)[4]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int first = half * 2;
+            const unsigned a_high[4] = {upper.high[first], lower.high[first], upper.high[first + 1],
+                                        lower.high[first + 1]};
+            const unsigned a_low[4] = {upper.low[first], lower.low[first], upper.low[first + 1],
+                                       lower.low[first + 1]};
+            const unsigned b_high[2] = {other.high[first], other.high[first + 1]};
+            const unsigned b_low[2] = {other.low[first], other.low[first + 1]};
+            if constexpr (Sizes::PRODUCTS == 3) {
+                mma_m16n8k8_tf32(sums, a_low, b_high, sums);
+                mma_m16n8k8_tf32(sums, a_high, b_low, sums);
+            }
+            mma_m16n8k8_tf32(sums, a_high, b_high, sums);
+        }
+    }
+
+    // Stores a pair where it is one of the triangle; a sum that is not finite is computed again.
+    template <typename Z>
+    static __device__ __forceinline__ void store(Z z, const float* features, int row, int high, int low,
+                                                 float sum) {
+        if (high >= Sizes::F || low > high || (!Sizes::DIAGONAL && low == high)) return;
+        if (!is_finite(sum)) sum = dot(features + high * Sizes::X_FEATURE, features + low * Sizes::X_FEATURE);
+        *z.at(row, 0, Pairs::pair_index(low, high)) = sum;
+    }
+
+    static __device__ __forceinline__ float dot(const float* x, const float* y) {
+        float sums[1][1] = {};
+        add_dot_block<1, 1, Sizes::D_PADDED, 4, 4>(sums, x, y);
+        return sums[0][0];
+    }
+};
+
+#endif  // DLRMC_CODEGEN_CUDA_PAIRWISE_TENSOR_CUH

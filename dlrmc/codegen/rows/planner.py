@@ -1,0 +1,204 @@
+"""Makes the plan of a tile: homes, operand tiles, phases, lifetimes, and which weights stay in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dlrmc.codegen.rows.layout import Copy, Home, Layout, PlacedTile, SharedBuffer, anchor_of
+from dlrmc.codegen.rows.operand_tiles import (
+    OperandTile,
+    Part,
+    home_strides,
+    operand_tiles,
+    uses_tensor_cores,
+)
+from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
+from dlrmc.codegen.rows.weight_tiles import weight_shape
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.strided import VIEW_OPS, packed_strides
+from dlrmc.ir.types import DType
+from dlrmc.schedule.arena import Interval, pack
+
+INPUT_PHASE = -1
+
+
+def lay_out(stages: Graph, threads: int, limit_bytes: int, *, is_persistent: bool) -> Layout:
+    """Plan a tile.
+
+    Args:
+        stages: the tile's graph after form-kernels: every kernel is a stage.
+        threads: of a block.
+        limit_bytes: of shared memory, for weights to stay under; the tile itself may need more.
+        is_persistent: whether a block works on several tiles, so that weights must outlive one.
+    """
+    return _Planner(stages, threads, limit_bytes, is_persistent).run()
+
+
+class _Planner:
+    def __init__(self, stages: Graph, threads: int, limit_bytes: int, is_persistent: bool) -> None:
+        self._stages = stages
+        self._threads = threads
+        self._limit_bytes = limit_bytes
+        self._is_persistent = is_persistent
+        self._homes: dict[Node, Home] = {}
+        self._tiles: dict[Node, tuple[PlacedTile, ...]] = {}
+        self._phases: dict[Node, int] = {}
+        self._known: dict[object, PlacedTile] = {}
+        self._buffers: list[SharedBuffer] = []
+
+    def run(self) -> Layout:
+        kernels = [node for node in self._stages.nodes if node.is_op("kernel")]
+        for stage in kernels:
+            anchor = anchor_of(stage)
+            wanted = operand_tiles(anchor) if stage.attributes.str("impl") != "map" else ()
+            self._tiles[stage] = tuple(self._place(stage, tile) for tile in wanted)
+        for stage in kernels:
+            if stage not in self._homes and self._stages.users(stage):
+                buffer = self._buffer(stage.name, stage.type.dtype, stage.type.numel)
+                self._homes[stage] = Home(buffer, 0, packed_strides(stage.shape))
+        for stage in kernels:
+            self._phases[stage] = self._schedule(stage)
+        self._record_lifetimes(kernels)
+        return self._finish(kernels)
+
+    def _buffer(self, name: str, dtype: DType, elements: int) -> SharedBuffer:
+        buffer = SharedBuffer(f"{name}_tile", dtype, elements)
+        self._buffers.append(buffer)
+        return buffer
+
+    def _place(self, stage: Node, tile: OperandTile) -> PlacedTile:
+        outer = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+        key = (tile.strides, tile.elements, *(_key(part, outer) for part in tile.parts))
+        if key in self._known:
+            return self._known[key]
+        name = f"{stage.name}_{tile.role}"
+        placed = PlacedTile(tile, self._buffer(name, tile.parts[0].value.type.dtype, tile.elements))
+        self._known[key] = placed
+        for part in tile.parts:
+            if not self._live_in(placed, part, outer):
+                placed.copies.append(Copy(stage, part, placed.buffer, 0))
+        return placed
+
+    def _live_in(self, placed: PlacedTile, part: Part, outer: Mapping[Node, Node]) -> bool:
+        """Let the value behind a part live in the tile, where it is a whole result that has no home yet."""
+        root = part.value
+        while root.is_op("view"):
+            root = root.inputs[0]
+        value = outer.get(root)
+        if value is None or not value.is_op("kernel") or value in self._homes:
+            return False
+        strides = home_strides(value, part)
+        if strides is None:
+            return False
+        self._homes[value] = Home(placed.buffer, part.offset, strides)
+        return True
+
+    def _schedule(self, stage: Node) -> int:
+        """The phase after everything that the stage reads; sets the phases of its copies."""
+        outer = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+        latest = INPUT_PHASE
+        for placed in self._tiles[stage]:
+            for copy in placed.copies:
+                if copy.stage is stage:
+                    sources = [outer[root] for root in _roots(copy.part.value)]
+                    copy.phase = 1 + max((self._phase(source) for source in sources), default=INPUT_PHASE)
+                latest = max(latest, copy.phase)
+        read_in_place = [value for value in stage.inputs if value.is_op("kernel")]
+        return 1 + max((latest, *(self._phase(value) for value in read_in_place)))
+
+    def _phase(self, value: Node) -> int:
+        return self._phases.get(value, INPUT_PHASE)
+
+    def _record_lifetimes(self, kernels: list[Node]) -> None:
+        for stage in kernels:
+            phase = self._phases[stage]
+            if stage in self._homes:
+                self._homes[stage].buffer.touch(phase)
+            for placed in self._tiles[stage]:
+                placed.buffer.touch(phase)
+                if placed.tile.padding:
+                    placed.buffer.touch(0)
+            for value in stage.inputs:
+                if value in self._homes:
+                    self._homes[value].buffer.touch(phase)
+        for placed in self._known.values():
+            for copy in placed.copies:
+                placed.buffer.touch(copy.phase)
+                outer = dict(zip(copy.stage.body.inputs, copy.stage.inputs, strict=True))
+                for root in _roots(copy.part.value):
+                    if outer[root] in self._homes:
+                        self._homes[outer[root]].buffer.touch(copy.phase)
+
+    def _finish(self, kernels: Sequence[Node]) -> Layout:
+        scratch = self._scratch(kernels)
+        live = [buffer for buffer in (*self._buffers, *scratch.values()) if buffer.last >= buffer.first]
+        weights = self._choose_weights(kernels, live)
+        buffers = (*live, *weights.values())
+        offsets, shared_bytes = _pack(buffers)
+        for buffer, offset_bytes in zip(buffers, offsets, strict=True):
+            buffer.offset_bytes = offset_bytes
+        placed = tuple(self._known.values())
+        return Layout(
+            homes=self._homes,
+            tiles=self._tiles,
+            phases=self._phases,
+            copies=tuple(copy for each in placed for copy in each.copies),
+            placed=placed,
+            weights=weights,
+            scratch=scratch,
+            buffers=buffers,
+            shared_bytes=shared_bytes,
+        )
+
+    def _scratch(self, kernels: Sequence[Node]) -> dict[Node, SharedBuffer]:
+        found: dict[Node, SharedBuffer] = {}
+        for stage in kernels:
+            anchor = anchor_of(stage)
+            if not anchor.is_op("linear") or not uses_tensor_cores(anchor):
+                continue
+            elements = choose_tensor_tile(anchor, self._threads).scratch_elements
+            if elements:
+                found[stage] = SharedBuffer(f"{stage.name}_sums", DType.F32, elements)
+                found[stage].touch(self._phases[stage])
+        return found
+
+    def _choose_weights(
+        self, kernels: Sequence[Node], live: Sequence[SharedBuffer]
+    ) -> dict[Node, SharedBuffer]:
+        """The weights that fit beside everything else, large ones first."""
+        last_phase = max(self._phases.values())
+        candidates: list[tuple[Node, SharedBuffer]] = []
+        for stage in kernels:
+            anchor = anchor_of(stage)
+            if anchor.is_op("linear") and anchor.type.dtype is DType.F32:
+                buffer = SharedBuffer(f"{stage.name}_w", DType.F32, weight_shape(anchor).elements, first=0)
+                buffer.touch(last_phase if self._is_persistent else self._phases[stage])
+                candidates.append((stage, buffer))
+        candidates.sort(key=lambda candidate: -candidate[1].size_bytes)
+        chosen: list[tuple[Node, SharedBuffer]] = []
+        for candidate in candidates:
+            wanted = [*live, *(buffer for _, buffer in chosen), candidate[1]]
+            if _pack(wanted)[1] <= self._limit_bytes:
+                chosen.append(candidate)
+        return dict(chosen)
+
+
+def _pack(buffers: Sequence[SharedBuffer]) -> tuple[tuple[int, ...], int]:
+    return pack([Interval(buffer.size_bytes, buffer.first, buffer.last) for buffer in buffers])
+
+
+def _roots(value: Node) -> tuple[Node, ...]:
+    """The body inputs that a part is a view of."""
+    while value.is_op(*VIEW_OPS):
+        value = value.inputs[0]
+    return (value,) if value.is_op("input") else ()
+
+
+def _key(part: Part, outer: Mapping[Node, Node]) -> object:
+    """Equal for parts that hold the same elements in the same places."""
+    chain: list[object] = []
+    value = part.value
+    while value.is_op(*VIEW_OPS):
+        chain.append((value.op.name, value.attributes))
+        value = value.inputs[0]
+    return (outer.get(value, value), tuple(chain), part.offset, part.strides)
