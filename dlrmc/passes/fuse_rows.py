@@ -41,7 +41,7 @@ STAGE_OPS = (
 )
 JAGGED_OPS = ("embedding_bag", "embedding_bag_group")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
-# reads the weights fewer times than tiles would, which outweighs one more kernel and a round trip of operands.
+# reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
 LARGEST_WEIGHT_BYTES = 512 * 1024
 # What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
 LARGEST_ROW_BYTES = 64 * 1024

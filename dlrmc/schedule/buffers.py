@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.strided import packed_strides
 from dlrmc.ir.types import TensorType, TupleType
@@ -39,6 +40,9 @@ def place(graph: Graph, launches: Sequence[Node], residents: Sequence[Node]) -> 
         graph: a graph after form-kernels.
         launches: its kernels in order of execution.
         residents: the weights, constants and derived values that its kernels read.
+
+    Raises:
+        PassError: where two items stand for one result of a kernel.
     """
     operands: dict[Node, Placement] = {}
     for index, node in enumerate(graph.inputs):
@@ -100,7 +104,15 @@ def _result_values(graph: Graph) -> dict[tuple[Node, int], Node]:
     values: dict[tuple[Node, int], Node] = {}
     for node in graph.nodes:
         if node.is_op("item"):
-            values[node.inputs[0], node.attributes.int("index")] = node
+            key = (node.inputs[0], node.attributes.int("index"))
+            if key in values:
+                raise PassError(
+                    f"planning @{graph.name}",
+                    found=f"%{node.name} and %{values[key].name} are both result {key[1]} of %{key[0].name}",
+                    expected="one item for each result",
+                    hint="run cse first",
+                )
+            values[key] = node
         elif node.is_op("kernel") and _has_buffer(node):
             values[node, 0] = node
     return values

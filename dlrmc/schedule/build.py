@@ -16,7 +16,8 @@ def build_plan(graph: Graph) -> Plan:
     A kernel whose results are all empty has nothing to do and is left out.
 
     Raises:
-        PassError: where a computing op stands outside of a kernel.
+        PassError: where a computing op stands outside of a kernel, or no kernel writes an output, or one
+            value is returned twice.
     """
     _check_formed(graph)
     launches = tuple(node for node in graph.nodes if node.is_op("kernel") and _computes(node))
@@ -38,6 +39,15 @@ def _check_formed(graph: Graph) -> None:
                 f"planning @{graph.name}",
                 found=f"%{node.name} = {node.op.name} outside of a kernel",
                 expected="kernels only",
+                hint="run form-kernels first",
+            )
+    for index, output in enumerate(graph.outputs):
+        if output.is_op("input", *RESIDENT_OPS) or output in graph.outputs[:index]:
+            why = "returned twice" if output in graph.outputs[:index] else f"the {output.op.name}"
+            raise PassError(
+                f"planning @{graph.name}",
+                found=f"output %{output.name}, {why}",
+                expected="a buffer that a kernel writes for each output",
                 hint="run form-kernels first",
             )
 
