@@ -58,6 +58,7 @@ PIPELINE: tuple[Pass, ...] = (
         "Readers of the bags read the group's buffer, so that no cat copies it.",
         absorb_consumers.run,
     ),
+    Pass("dce", "Selects and consts that nothing reads any more belong into no kernel.", dce.run),
     Pass(
         "fuse-rows",
         "What depends on one row of the batch only becomes one kernel over tiles of rows.",
@@ -68,7 +69,6 @@ PIPELINE: tuple[Pass, ...] = (
         "The cats that are left are written by the kernels of their parts where these can.",
         assemble.run,
     ),
-    Pass("dce", "Selects and consts that nothing reads any more are no operands of kernels.", dce.run),
     Pass(
         "form-kernels",
         "Every op that computes goes into a kernel with the views on its operands.",
