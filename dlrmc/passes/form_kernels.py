@@ -7,7 +7,7 @@ op is left but leaves, derived weights, buffers assembled in place and the kerne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from dlrmc.ir.graph import LEAVES, Graph, Node
@@ -37,26 +37,30 @@ def form_kernels(graph: Graph) -> int:
     Returns:
         How many kernels were formed.
     """
+    _erase_unread(graph, graph.nodes)
     formed = _copy_plain_outputs(graph)
     for node in reversed(graph.nodes):
         if node not in graph or node.is_op(*BARE) or not graph.use_count(node):
             continue
         if node.is_op(*VIEW_OPS) and not _must_materialise(graph, node):
             continue
-        formed += _form(graph, node)
-    _erase_absorbed(graph)
+        _form(graph, node)
+        formed += 1
+    _erase_unread(graph, graph.nodes)
     return formed
 
 
-def _form(graph: Graph, root: Node) -> int:
+def _form(graph: Graph, root: Node) -> None:
     """Make the kernel whose result is `root`."""
     anchor = _anchor_under(graph, root)
     impl = "map" if anchor is None else ANCHORS[anchor.op.name]
     region = _anchor_region(root, anchor) if anchor is not None else _map_region(graph, root)
     body, operands = outline(graph, region, [root])
+    inside = set(region)
+    in_order = [node for node in graph.nodes if node in inside]
     kernel = graph.add("kernel", (operands,), {"impl": impl}, name=root.name, body=body, place=root)
     graph.replace(root, kernel)
-    return 1
+    _erase_unread(graph, in_order)
 
 
 def _anchor_under(graph: Graph, root: Node) -> Node | None:
@@ -145,7 +149,8 @@ def _copy_plain_outputs(graph: Graph) -> int:
     return copies
 
 
-def _erase_absorbed(graph: Graph) -> None:
-    for node in reversed(graph.nodes):
-        if not node.is_op("input") and not graph.use_count(node):
+def _erase_unread(graph: Graph, nodes: Sequence[Node]) -> None:
+    """Erase those of the nodes, which stand in topological order, that nothing reads."""
+    for node in reversed(nodes):
+        if node in graph and not node.is_op("input") and not graph.use_count(node):
             graph.erase(node)
