@@ -104,7 +104,7 @@ __device__ __forceinline__ TilePlace tile_place(int item) {
 // Copies `rows` rows from one view to another, converting through the compute type; with ZERO_FILL rows from
 // `rows` to the tile's height become zero. VECTOR neighbouring columns move together: columns are contiguous
 // on both sides where VECTOR > 1, all strides and the pointers are multiples of it. Threads run along the
-// memory of `Order`. No barrier.
+// memory of `Order`. Each thread has 4 loads under way before the first store. No barrier.
 template <int VECTOR, bool ZERO_FILL, typename Order, typename Size, typename From, typename To>
 __device__ __forceinline__ void copy_tile(Size, From from, To to, int rows, int thread, int threads) {
     static_assert(Size::columns % VECTOR == 0, "a pack may not cross the end of a row");
@@ -113,19 +113,27 @@ __device__ __forceinline__ void copy_tile(Size, From from, To to, int rows, int 
     using FromElement = typename RemoveConst<typename From::Element>::type;
     constexpr int packs = Size::columns / VECTOR;
     constexpr int items = Size::rows * Size::features * packs;
-#pragma unroll 4
-    for (int item = thread; item < items; item += threads) {
-        const TilePlace place = tile_place<Order, Size::rows, Size::features, packs>(item);
-        if (!ZERO_FILL && place.row >= rows) continue;
-        compute_type<FromElement> values[VECTOR] = {};
-        if (place.row < rows) {
-            const auto pack =
-                load_pack<VECTOR, FromElement>(from.at(place.row, place.feature, place.pack * VECTOR));
+    constexpr int in_flight = 4;
+    for (int first = thread; first < items; first += in_flight * threads) {
+        Pack<FromElement, VECTOR> loaded[in_flight];
 #pragma unroll
-            for (int i = 0; i < VECTOR; ++i)
-                values[i] = to_float(pack.at[i]);
+        for (int i = 0; i < in_flight; ++i) {
+            const TilePlace place = tile_place<Order, Size::rows, Size::features, packs>(first + i * threads);
+            loaded[i] = {};
+            if (first + i * threads >= items || place.row >= rows) continue;
+            loaded[i] =
+                load_pack<VECTOR, FromElement>(from.at(place.row, place.feature, place.pack * VECTOR));
         }
-        store_pack<VECTOR>(to.at(place.row, place.feature, place.pack * VECTOR), values);
+#pragma unroll
+        for (int i = 0; i < in_flight; ++i) {
+            const TilePlace place = tile_place<Order, Size::rows, Size::features, packs>(first + i * threads);
+            if (first + i * threads >= items || (!ZERO_FILL && place.row >= rows)) continue;
+            compute_type<FromElement> values[VECTOR];
+#pragma unroll
+            for (int j = 0; j < VECTOR; ++j)
+                values[j] = to_float(loaded[i].at[j]);
+            store_pack<VECTOR>(to.at(place.row, place.feature, place.pack * VECTOR), values);
+        }
     }
 }
 

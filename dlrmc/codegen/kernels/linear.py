@@ -75,7 +75,14 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
 def linear_shape(problem: LinearProblem) -> LinearShape:
     """What the choice of a tile depends on."""
     compute_bytes = max(problem.dtype.size_bytes, 4)
-    return LinearShape(problem.rows, problem.n, problem.k, problem.dtype.size_bytes, compute_bytes)
+    return LinearShape(
+        problem.rows,
+        problem.n,
+        problem.k,
+        problem.dtype.size_bytes,
+        compute_bytes,
+        weights_along_k=problem.weight.column == 1,
+    )
 
 
 def shared_constants(problem: LinearProblem) -> dict[str, Constant]:

@@ -12,8 +12,10 @@ from dlrmc.schedule.limits import DeviceLimits
 # Per multiprocessor and cycle, and latencies in cycles, of Hopper (CUDA C++ Programming Guide, "Arithmetic
 # Instructions", and docs/performance.md).
 _SCHEDULERS = 4
-_SHARED_BYTES_PER_CYCLE = 128
 _L2_BYTES_PER_CYCLE = 24
+_LINE_BYTES = 128
+# Loads that a thread of load_tile has under way.
+_COPIES_IN_FLIGHT = 4
 _L2_LATENCY = 700
 _BLOCK_START = 600
 _BARRIER = 40
@@ -36,48 +38,70 @@ def _resident_blocks(threads: int, shared_bytes: int, registers: int, limits: De
     return max(1, min(_RESIDENT_THREADS // threads, by_shared, by_registers, _RESIDENT_BLOCKS))
 
 
+def _busy(issued: float, wavefronts: float) -> float:
+    """Cycles of a multiprocessor for instructions of its warps and wavefronts of shared memory and L1.
+
+    The two overlap in part: fitted to measurements on an H200.
+    """
+    return issued / _SCHEDULERS + wavefronts / 2
+
+
+def _weight_wavefronts(tile: RowsTile, shape: LinearShape) -> int:
+    """Wavefronts of one step's loads of weights: for each load the lines it touches, at least 128 bytes each."""
+    lanes, columns, size_bytes = tile.lanes_over_k, tile.columns_per_lane, shape.element_bytes
+    if not shape.weights_along_k:
+        lines = lanes * -(-tile.warp_columns * size_bytes // _LINE_BYTES)
+        return 4 * max(lines, columns * size_bytes // 4)
+    lines = tile.lanes_over_columns * -(-lanes * 4 * size_bytes // _LINE_BYTES)
+    loads = columns if shape.k % 4 == 0 else 4 * columns
+    return loads * max(lines, size_bytes)
+
+
+def _fill_rounds(tile: RowsTile, shape: LinearShape) -> int:
+    """How many trips to L2, one after the other, it takes a thread to copy its share of x."""
+    items = tile.rows * (shape.k // 4 if shape.k % 4 == 0 else shape.k)
+    return max(1, -(-items // (tile.threads * _COPIES_IN_FLIGHT)))
+
+
 def _rows_cycles(tile: RowsTile, shape: LinearShape, limits: DeviceLimits) -> float:
     steps, sums = tile.steps(shape.k), tile.rows_per_lane * tile.columns_per_lane
-    packs = tile.columns_per_lane * -(-shape.element_bytes // 4)
+    width = shape.compute_bytes // 4
+    loads = tile.columns_per_lane * (1 if shape.k % 4 == 0 else 4)
     halvings = tile.lanes_over_k.bit_length() - 1
     # Sums are halved with every exchange while a lane has rows to give away.
     exchanged = sum(max(sums >> (i + 1), tile.columns_per_lane) for i in range(halvings))
-    issued = steps * (4 * sums * shape.compute_bytes // 4 + 2 * packs + tile.rows_per_lane + 4)
-    issued += 3 * exchanged + 10 * sums // tile.lanes_over_k + 60
-    distinct_x_bytes = 16 * max(tile.lanes_over_k * min(tile.lanes_over_rows, 8), 8)
-    loaded_bytes = steps * (
-        tile.columns_per_lane * 4 * shape.element_bytes * WARP_LANES // tile.lanes_over_rows
-        + tile.rows_per_lane * distinct_x_bytes
-    )
-    registers = 40 + sums + 8 * tile.columns_per_lane * tile.unroll(shape)
+    step = 4 * sums * width + 2 * loads + tile.rows_per_lane + 4
+    issued = steps * step + 3 * exchanged + 10 * sums // tile.lanes_over_k + 60
+    wavefronts = steps * (4 * width * tile.rows_per_lane + _weight_wavefronts(tile, shape))
+    wavefronts += tile.warp_rows * -(-tile.warp_columns * shape.element_bytes // _LINE_BYTES)
+    unroll = tile.unroll(shape)
+    registers = 40 + sums + 8 * tile.columns_per_lane * unroll
     resident = _resident_blocks(tile.threads, tile.shared_bytes(shape), registers, limits)
     blocks = -(-tile.blocks(shape) // limits.multiprocessors)
-    work = blocks * tile.warp_blocks * max(issued / _SCHEDULERS, loaded_bytes / _SHARED_BYTES_PER_CYCLE)
     x_bytes = min(tile.rows, shape.rows) * shape.k * shape.element_bytes
     l2_bytes = x_bytes + min(tile.block_columns, shape.n) * shape.k * shape.element_bytes
-    fill = _BLOCK_START + _L2_LATENCY + _BARRIER + tile.rows * shape.k / tile.threads
+    fill = _BLOCK_START + _fill_rounds(tile, shape) * _L2_LATENCY + _BARRIER
     # What one warp takes on its own; the others hide it only as far as there are others.
     turns = -(-tile.warp_blocks * WARP_LANES // tile.threads)
+    batches = -(-steps // unroll)
     alone = turns * (
-        (-(-steps // tile.unroll(shape)) - 1) * _L2_LATENCY + issued * 1.5 + halvings * _SHUFFLE_STEP
+        (batches - 1) * max(_L2_LATENCY, 1.5 * unroll * step)
+        + 1.5 * (step + issued - steps * step)
+        + halvings * _SHUFFLE_STEP
     )
     waves = -(-blocks // resident)
+    work = blocks * tile.warp_blocks * _busy(issued, wavefronts)
     return waves * fill + max(work, waves * alone, blocks * l2_bytes / _L2_BYTES_PER_CYCLE)
 
 
 def _product_cycles(tile: ProductTile, shape: LinearShape, limits: DeviceLimits) -> float:
     sums = tile.rows_per_thread * tile.columns_per_thread
-    groups = tile.k // 4
+    packs = tile.rows_per_thread + tile.columns_per_thread
+    groups, width = tile.k // 4, shape.compute_bytes // 4
     warps = max(1, tile.threads // WARP_LANES)
-    issued = groups * (
-        4 * sums * shape.compute_bytes // 4 + 2 * (tile.rows_per_thread + tile.columns_per_thread)
-    )
     loaded = (tile.rows + tile.columns) * tile.k / tile.threads
-    issued += int(loaded * 2) + 40
-    shared_bytes = (
-        groups * (tile.rows_per_thread + tile.columns_per_thread) * 16 * 8 * shape.compute_bytes // 4
-    )
-    chunk = warps * max(issued / _SCHEDULERS, shared_bytes / _SHARED_BYTES_PER_CYCLE)
+    issued = groups * (4 * sums * width + 2 * packs) + 2 * loaded + 40
+    chunk = warps * _busy(issued, groups * packs * 4 * width)
     resident = _resident_blocks(tile.threads, tile.shared_bytes(shape), 60 + sums + int(loaded), limits)
     blocks = -(-tile.blocks(shape) // limits.multiprocessors)
     together = min(resident, blocks)

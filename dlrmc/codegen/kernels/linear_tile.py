@@ -14,7 +14,17 @@ _MANY_SUMS = 32
 
 @dataclass(frozen=True, slots=True)
 class LinearShape:
-    """What the choice depends on: rows, n and k of each of `batch` products, bytes of an element, a sum."""
+    """What the choice depends on.
+
+    Args:
+        rows: rows of x and y.
+        n: columns of y.
+        k: depth.
+        element_bytes: of a stored element.
+        compute_bytes: of a sum.
+        batch: how many such products there are.
+        weights_along_k: whether the k of a weight row are contiguous.
+    """
 
     rows: int
     n: int
@@ -22,6 +32,7 @@ class LinearShape:
     element_bytes: int
     compute_bytes: int
     batch: int = 1
+    weights_along_k: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +115,13 @@ LinearTile = RowsTile | ProductTile
 
 PRODUCT_TILES = (
     ProductTile(128, 128, 16, 8, 8),
+    ProductTile(128, 128, 32, 8, 8),
     ProductTile(128, 64, 16, 8, 4),
+    ProductTile(128, 64, 32, 8, 4),
     ProductTile(64, 64, 16, 4, 4),
+    ProductTile(64, 64, 32, 4, 4),
     ProductTile(32, 64, 16, 4, 4),
+    ProductTile(32, 64, 32, 4, 4),
     ProductTile(32, 32, 16, 2, 4),
     ProductTile(16, 32, 32, 2, 2),
 )

@@ -37,6 +37,8 @@ LARGEST_BLOCK = 256
 # A tile grows until it has so many items, as long as every multiprocessor has a tile.
 WANTED_ITEMS = 128
 LARGEST_ROWS = 32
+# So that several blocks share a multiprocessor.
+WANTED_SHARED_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ def choose_pair_tile(anchor: Node, limits: DeviceLimits, rows: int = 0, threads:
         height *= 2
     while True:
         tile = _pair_tile(anchor, height, block, threads, limits.shared_bytes_per_block)
-        if tile.shared_bytes <= limits.shared_bytes_per_block:
+        is_shrinkable = not rows and height > 1
+        if tile.shared_bytes <= (WANTED_SHARED_BYTES if is_shrinkable else limits.shared_bytes_per_block):
             return tile
         if rows or height == 1:
             raise CodegenError(

@@ -119,7 +119,7 @@ def test_another_anchor_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_nvrtc_builds_it_without_a_spill(architecture):
+def test_nvrtc_builds_it_with_hardly_a_spill(architecture):
     cases = [
         _dots(2048, [(16,), (32, 16)]),
         _dots(2048, [(128,), (26, 128)]),
