@@ -346,5 +346,5 @@ def test_another_anchor_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_nvrtc_builds_it_without_a_spill(architecture):
+def test_nvrtc_builds_it_with_hardly_a_spill(architecture):
     assert_builds([SIZES["a group of all kinds"], _plain_group(120, 64), *BODIES.values()], architecture)
