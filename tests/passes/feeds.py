@@ -57,7 +57,7 @@ def _value(graph: Graph, node: Node, random: np.random.Generator) -> Array:
     low, high, ids = _range(graph, node)
     if ids is None:
         return random.integers(low, max(high, low + 1), shape).astype(dtype.numpy)
-    return _offsets(node.type.numel, ids, random).astype(dtype.numpy)
+    return _offsets(shape, ids, random).astype(dtype.numpy)
 
 
 def _floats(graph: Graph, node: Node, random: np.random.Generator) -> Array:
@@ -69,10 +69,10 @@ def _floats(graph: Graph, node: Node, random: np.random.Generator) -> Array:
     return random.uniform(0, high, node.shape)
 
 
-def _offsets(count: int, ids: int, random: np.random.Generator) -> Array:
-    """Ascending offsets from 0, so that some bags are empty and their lengths differ."""
-    offsets = np.sort(random.integers(0, ids + 1, count))
-    offsets[:1] = 0
+def _offsets(shape: tuple[int, ...], ids: int, random: np.random.Generator) -> Array:
+    """Rows of ascending offsets from 0, so that some bags are empty and their lengths differ."""
+    offsets = np.sort(random.integers(0, ids + 1, shape), axis=-1)
+    offsets[..., :1] = 0
     return offsets
 
 
