@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from dlrmc.ir.graph import Node
@@ -17,15 +19,17 @@ _BINARY = (
 )  # fmt: skip
 
 # Every value of the first dtype is a value of the others.
-_WIDENS = {
-    DType.F16: (DType.F32, DType.F64),
-    DType.BF16: (DType.F32, DType.F64),
-    DType.F32: (DType.F64,),
-    DType.I32: (DType.I64, DType.F64),
-    DType.U8: (DType.I32, DType.I64, DType.F32, DType.F64),
-    DType.I8: (DType.I32, DType.I64, DType.F32, DType.F64),
-    DType.BOOL: (DType.U8, DType.I8, DType.I32, DType.I64, DType.F32, DType.F64),
-}
+_WIDENS = MappingProxyType(
+    {
+        DType.F16: (DType.F32, DType.F64),
+        DType.BF16: (DType.F32, DType.F64),
+        DType.F32: (DType.F64,),
+        DType.I32: (DType.I64, DType.F64),
+        DType.U8: (DType.I32, DType.I64, DType.F32, DType.F64),
+        DType.I8: (DType.I32, DType.I64, DType.F32, DType.F64),
+        DType.BOOL: (DType.U8, DType.I8, DType.I32, DType.I64, DType.F32, DType.F64),
+    }
+)
 
 
 def _widens(m: Match) -> bool:
