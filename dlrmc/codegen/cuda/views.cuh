@@ -104,8 +104,9 @@ __device__ __forceinline__ TilePlace tile_place(int item) {
 // Copies `rows` rows from one view to another, converting through the compute type; with ZERO_FILL rows from
 // `rows` to the tile's height become zero. VECTOR neighbouring columns move together: columns are contiguous
 // on both sides where VECTOR > 1, all strides and the pointers are multiples of it. Threads run along the
-// memory of `Order`. Each thread has 4 loads under way before the first store. No barrier.
-template <int VECTOR, bool ZERO_FILL, typename Order, typename Size, typename From, typename To>
+// memory of `Order`. Each thread has IN_FLIGHT loads under way before the first store. No barrier.
+template <int VECTOR, bool ZERO_FILL, int IN_FLIGHT, typename Order, typename Size, typename From,
+          typename To>
 __device__ __forceinline__ void copy_tile(Size, From from, To to, int rows, int thread, int threads) {
     static_assert(Size::columns % VECTOR == 0, "a pack may not cross the end of a row");
     static_assert(VECTOR == 1 || (From::column_stride == 1 && To::column_stride == 1),
@@ -113,11 +114,10 @@ __device__ __forceinline__ void copy_tile(Size, From from, To to, int rows, int 
     using FromElement = typename RemoveConst<typename From::Element>::type;
     constexpr int packs = Size::columns / VECTOR;
     constexpr int items = Size::rows * Size::features * packs;
-    constexpr int in_flight = 4;
-    for (int first = thread; first < items; first += in_flight * threads) {
-        Pack<FromElement, VECTOR> loaded[in_flight];
+    for (int first = thread; first < items; first += IN_FLIGHT * threads) {
+        Pack<FromElement, VECTOR> loaded[IN_FLIGHT];
 #pragma unroll
-        for (int i = 0; i < in_flight; ++i) {
+        for (int i = 0; i < IN_FLIGHT; ++i) {
             const TilePlace place = tile_place<Order, Size::rows, Size::features, packs>(first + i * threads);
             loaded[i] = {};
             if (first + i * threads >= items || place.row >= rows) continue;
@@ -125,7 +125,7 @@ __device__ __forceinline__ void copy_tile(Size, From from, To to, int rows, int 
                 load_pack<VECTOR, FromElement>(from.at(place.row, place.feature, place.pack * VECTOR));
         }
 #pragma unroll
-        for (int i = 0; i < in_flight; ++i) {
+        for (int i = 0; i < IN_FLIGHT; ++i) {
             const TilePlace place = tile_place<Order, Size::rows, Size::features, packs>(first + i * threads);
             if (first + i * threads >= items || (!ZERO_FILL && place.row >= rows)) continue;
             compute_type<FromElement> values[VECTOR];
@@ -141,13 +141,13 @@ __device__ __forceinline__ void copy_tile(Size, From from, To to, int rows, int 
 // barrier.
 template <int VECTOR, typename Size, typename From, typename To>
 __device__ __forceinline__ void load_tile(Size size, From from, To to, int rows, int thread, int threads) {
-    copy_tile<VECTOR, true, From>(size, from, to, rows, thread, threads);
+    copy_tile<VECTOR, true, 4, From>(size, from, to, rows, thread, threads);
 }
 
 // Stage: a tile in shared memory to memory; rows past the end are left alone. No barrier.
 template <int VECTOR, typename Size, typename From, typename To>
 __device__ __forceinline__ void store_tile(Size size, From from, To to, int rows, int thread, int threads) {
-    copy_tile<VECTOR, false, To>(size, from, to, rows, thread, threads);
+    copy_tile<VECTOR, false, 1, To>(size, from, to, rows, thread, threads);
 }
 
 // Stage: zeros in columns BEGIN to END of every row and feature, for sizes that are padded up. No barrier.
