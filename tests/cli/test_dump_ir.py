@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import torch
 
 from dlrmc.ir.parser import parse_graph
 from dlrmc.ir.printer import print_graph
@@ -135,8 +136,6 @@ def test_what_is_no_model_is_one_clear_error(cli: Cli, data: bytes, message: str
 
 
 def test_an_archive_of_something_else_is_refused(cli: Cli, tmp_path: Path) -> None:
-    import torch
-
     torch.save({"weight": torch.zeros(2)}, tmp_path / "state.pt2")
     done = cli("dump-ir", tmp_path / "state.pt2")
     assert done.code == 1
@@ -148,3 +147,19 @@ def test_a_file_that_cannot_be_written(cli: Cli, small: Any, tmp_path: Path) -> 
     done = cli("dump-ir", small.model, "-o", tmp_path / "no" / "such" / "folder.ir")
     assert done.code == 1
     assert "expected: a file that can be written" in done.err
+
+
+def test_an_unused_input_is_a_one_line_warning(cli: Cli, tmp_path: Path) -> None:
+    class Ignores(torch.nn.Module):
+        def forward(self, dense: torch.Tensor, spare: torch.Tensor) -> torch.Tensor:
+            return torch.relu(dense)
+
+    path = tmp_path / "ignores.pt2"
+    torch.export.save(torch.export.export(Ignores(), (torch.ones(2, 3), torch.ones(4))), path)
+    done = cli("dump-ir", path)
+    assert done.code == 0
+    assert done.out.startswith("graph @")
+    warnings = [line for line in done.err.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 1
+    assert "spare" in warnings[0]
+    assert ".py" not in warnings[0]
