@@ -27,6 +27,10 @@ FLAGS = (
     "--ptxas-options=-v",
 )
 
+# NVRTC keeps a cache of its own from this version on. A hit prints no resources, so it is turned off: the module
+# cache makes it superfluous.
+FIRST_CACHING_VERSION = (12, 9)
+
 PROGRAM_NAME = "dlrmc.cu"
 _ARCH = re.compile(r"sm_(\d{2,3})[af]?")
 _ERROR_LINE = re.compile(rf"{re.escape(PROGRAM_NAME)}\((\d+)\): (?:catastrophic )?error")
@@ -123,7 +127,8 @@ def compile_source(source: str, arch: str, toolchain: Toolchain | None = None) -
     program = nvrtc.createProgram(source, PROGRAM_NAME, (), ())
     try:
         try:
-            nvrtc.compileProgram(program, command_line(arch))
+            own_cache = ("--no-cache",) if toolchain.version >= FIRST_CACHING_VERSION else ()
+            nvrtc.compileProgram(program, (*command_line(arch), *own_cache))
         except nvrtc.NVRTCError as error:
             log = str(nvrtc.getProgramLog(program))
             raise _refusal(source, arch, toolchain, error, log) from error
