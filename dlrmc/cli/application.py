@@ -10,6 +10,7 @@ from typing import Annotated, TextIO
 import typer
 
 from dlrmc import __version__
+from dlrmc.cli.bench import bench_app
 from dlrmc.cli.doctor import doctor
 from dlrmc.cli.dump_cuda import dump_cuda
 from dlrmc.cli.dump_ir import dump_ir
@@ -36,6 +37,7 @@ def build_app() -> typer.Typer:
     app.callback()(_root)
     for name, function in COMMANDS:
         app.command(name)(function)
+    app.add_typer(bench_app(), name="bench")
     return app
 
 

@@ -1,0 +1,1 @@
+"""Measuring dlrmc beside its peers: the work, the protocol, the variants, sweeps and their summary."""
