@@ -102,7 +102,36 @@ class InputError(DlrmcError):
 
 
 class BoundsError(DlrmcError):
-    """An id or an offset was out of range."""
+    """An id or an offset was out of range.
+
+    Args:
+        place: the input and the call.
+        input: the user's own name of the tensor that holds the value: `ids[3]`.
+        position: where in it the value stands, counted over its elements.
+        value: the id or offset found.
+        limit: rows of the table, size of the dimension, or number of ids.
+        call: number of the call, from 1.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        *,
+        found: str,
+        expected: str = "",
+        hint: str = "",
+        input: str = "",
+        position: int = -1,
+        value: int = 0,
+        limit: int = 0,
+        call: int = 0,
+    ) -> None:
+        self.input = input
+        self.position = position
+        self.value = value
+        self.limit = limit
+        self.call = call
+        super().__init__(place, found=found, expected=expected, hint=hint)
 
 
 class OptionError(DlrmcError):

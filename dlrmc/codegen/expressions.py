@@ -56,15 +56,24 @@ class ExpressionWriter:
         faults: the checks of user's indices.
         lane: the C variable that holds the thread's lane, where whole warps compute uniform values together;
             empty where every thread is on its own.
+        first_position: where the elements of a value begin in the whole that a fault's position is told of,
+            as a C expression; empty for 0.
     """
 
     def __init__(
-        self, blocks: CodeBlocks, load: Load, tables: ConstantTables, faults: FaultSites, lane: str = ""
+        self,
+        blocks: CodeBlocks,
+        load: Load,
+        tables: ConstantTables,
+        faults: FaultSites,
+        lane: str = "",
+        first_position: Callable[[Node], str] = lambda node: "",
     ) -> None:
         self.blocks = blocks
         self.tables = tables
         self.faults = faults
         self.lane = lane
+        self.first_position = first_position
         self._load = load
         self._rehearsal: Rehearsal | None = None
         self._bound_count = 0

@@ -88,7 +88,8 @@ def _read_id(writer: ExpressionWriter, lookup: Lookup) -> str:
         return name
     root, at = through_views(lookup.ids, lookup.at)
     site = writer.faults.number(lookup.ids, lookup.kind)
-    position = render(ravel(at, root.shape))
+    first, position = writer.first_position(root), render(ravel(at, root.shape))
+    position = f"{first} + {position}" if first else position
     blocks.write(
         f"const bool {name}_is_valid = {name} >= 0 && {name} < {size};",
         f"if (!{name}_is_valid) record_fault(faults, {site}, {position}, {raw}, {size});",

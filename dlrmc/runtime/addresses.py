@@ -6,9 +6,11 @@ a cell of the pointer table, which holds the address of an input or output of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
+from dlrmc.codegen.fault_record import FAULTS_DTYPE
 from dlrmc.codegen.source import KernelSource, ModuleSource
 from dlrmc.errors import CodegenError
 from dlrmc.schedule.plan import BufferRef, Launch, Plan
@@ -18,7 +20,10 @@ POINTER_BYTES = 8
 
 @dataclass(frozen=True)
 class Bases:
-    """Start addresses of what stays in place between calls; `faults` is 0 where no kernel checks anything."""
+    """Start addresses of what stays in place between calls.
+
+    `faults` are the records of the kernels that check, one behind the other; 0 where none does.
+    """
 
     residents: tuple[int, ...]
     arena: int
@@ -56,27 +61,33 @@ class AddressMap:
         self._arguments = tuple(_arguments(launch, kernel) for launch, kernel in self._launches)
         self.cells = self._collect_cells()
         self._cell_numbers = {ref: number for number, ref in enumerate(self.cells)}
+        places = [ref.index + (len(plan.inputs) if ref.kind == "output" else 0) for ref in self.cells]
+        offsets = [ref.offset_bytes for ref in self.cells]
+        # Whole buffers are the rule, and picked without a loop.
+        self._offset_cells = list(zip(places, offsets, strict=True)) if any(offsets) else []
+        self._pick = _picker(places)
 
     @property
-    def checks_bounds(self) -> bool:
-        """Whether any kernel records faults."""
-        return any(kernel.sites for _, kernel in self._launches)
+    def checking_grids(self) -> tuple[int, ...]:
+        """The number of blocks of each kernel that records faults, in order of launch."""
+        return tuple(kernel.grid for _, kernel in self._launches if kernel.sites)
 
-    def last_check(self) -> int:
-        """Number of the last launch that records faults; -1 where none does."""
-        return max((n for n, (_, kernel) in enumerate(self._launches) if kernel.sites), default=-1)
-
-    def cell_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> tuple[int, ...]:
+    def cell_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> Sequence[int]:
         """The content of the table for a call whose inputs and outputs have these addresses."""
-        bases = {"input": inputs, "output": outputs}
-        return tuple(bases[ref.kind][ref.index] + ref.offset_bytes for ref in self.cells)
+        bases = (*inputs, *outputs)
+        if self._offset_cells:
+            return [bases[place] + offset for place, offset in self._offset_cells]
+        return self._pick(bases)
 
     def bind(self, bases: Bases) -> tuple[BoundLaunch, ...]:
         """All launches in order with their pointers."""
-        return tuple(
-            BoundLaunch(kernel, tuple(self._pointer(ref, bases) for ref in arguments))
-            for (_, kernel), arguments in zip(self._launches, self._arguments, strict=True)
-        )
+        bound: list[BoundLaunch] = []
+        faults = bases.faults
+        for (_, kernel), arguments in zip(self._launches, self._arguments, strict=True):
+            own = replace(bases, faults=faults)
+            bound.append(BoundLaunch(kernel, tuple(self._pointer(ref, own) for ref in arguments)))
+            faults += FAULTS_DTYPE.itemsize if kernel.sites else 0
+        return tuple(bound)
 
     def _collect_cells(self) -> tuple[BufferRef, ...]:
         refs = [ref for refs in self._arguments for ref in refs if ref and ref.kind in ("input", "output")]
@@ -90,6 +101,13 @@ class AddressMap:
         if ref.kind == "resident":
             return bases.residents[ref.index] + ref.offset_bytes
         return bases.table + POINTER_BYTES * self._cell_numbers[ref]
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
+    """Takes the elements at these places out of a sequence; `itemgetter` gives no sequence for one place."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: [values[place] for place in places]
 
 
 def _arguments(launch: Launch, kernel: KernelSource) -> tuple[BufferRef | None, ...]:

@@ -8,18 +8,49 @@ its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
 
 from dlrmc.errors import InputError
-from dlrmc.frontend.program import ConstantInput, ConstantOutput, ImportedProgram, TensorInput, ValueOutput
+from dlrmc.frontend.program import (
+    ConstantInput,
+    ConstantOutput,
+    ImportedProgram,
+    TensorInput,
+    UserOutput,
+    ValueOutput,
+)
 from dlrmc.ir.types import TensorType
+from dlrmc.runtime.flattening import FlatteningPlan
+from dlrmc.runtime.metadata_guard import MetadataGuard
 from dlrmc.runtime.tensors import TORCH_DTYPES, describe
 
 _ROOT = re.compile(r"[^.\[]+")
+
+
+class _Leaf:
+    """Stands for any leaf of a structure."""
+
+
+_LEAF: Final = _Leaf()
+
+
+class Arguments(NamedTuple):
+    """The arguments of one call.
+
+    Attributes:
+        leaves: all of them, flat.
+        tensors: the tensors, in the order of `graph.inputs`.
+        is_ready: whether each is contiguous and on the model's device.
+    """
+
+    leaves: list[Any]
+    tensors: list[torch.Tensor]
+    is_ready: bool
 
 
 class Binder:
@@ -38,6 +69,18 @@ class Binder:
         self._types = tuple(node.type for node in program.graph.inputs)
         self._devices = tuple(devices)
         self._positional, self._keywords = self._argument_names()
+        args, kwargs = pytree.tree_unflatten([_LEAF] * len(self._inputs), self._in_spec)
+        self._plan = FlatteningPlan(args, kwargs, lambda value: value is _LEAF)
+        self._constants = [
+            (place, each) for place, each in enumerate(self._inputs) if isinstance(each, ConstantInput)
+        ]
+        order = sorted(
+            (each.index, place) for place, each in enumerate(self._inputs) if isinstance(each, TensorInput)
+        )
+        self._places = [place for _, place in order]
+        self._is_in_order = self._places == list(range(len(self._inputs)))
+        self._guard = MetadataGuard()
+        self._plain_results = _plain_results(self._outputs, self._out_spec)
 
     @property
     def signature(self) -> str:
@@ -45,23 +88,45 @@ class Binder:
         keywords = [f"{name}=..." for name in self._keywords]
         return ", ".join([*self._positional, *keywords])
 
-    def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], list[torch.Tensor]]:
-        """All leaves of the call, and its tensors in the order of `graph.inputs`.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all arguments, positional ones first."""
+        return (*self._positional, *self._keywords)
+
+    def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
+        """The arguments in the program's order, checked.
+
+        A call that looks like an earlier good one in every tensor is recognised by its metadata alone.
 
         Raises:
             InputError: another structure, type, dtype, shape, device or constant than was exported; the
-            message
-                names the input by the user's own path.
+                message names the input by the user's own path.
         """
-        leaves = self._leaves(args, kwargs)
-        tensors: list[torch.Tensor | None] = [None] * len(self._types)
+        leaves = self._plan.leaves(args, kwargs)
+        if leaves is None:
+            leaves = self._leaves(args, kwargs)
+        tensors = leaves if self._is_in_order else [leaves[place] for place in self._places]
+        for place, declared in self._constants:
+            _check_constant(declared, leaves[place])
+        if self._guard.accepts(tensors):
+            return Arguments(leaves, tensors, True)
+        return Arguments(leaves, tensors, self._check(leaves, tensors))
+
+    def _check(self, leaves: Sequence[Any], tensors: Sequence[Any]) -> bool:
+        """Check every tensor; whether all may be read where they lie."""
         for declared, leaf in zip(self._inputs, leaves, strict=True):
             if isinstance(declared, TensorInput):
                 self._check_tensor(declared.path, leaf, self._types[declared.index])
-                tensors[declared.index] = leaf
-            else:
-                _check_constant(declared, leaf)
-        return leaves, [tensor for tensor in tensors if tensor is not None]
+        is_ready = all(map(self._is_ready, tensors))
+        if is_ready:
+            self._guard.learn(tensors)
+        return is_ready
+
+    def _is_ready(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor, now and whatever its address, is one that kernels can read as it lies."""
+        is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        lazy = tensor.is_neg() or tensor.is_conj()
+        return is_plain and not lazy and tensor.is_contiguous() and str(tensor.device) == self._devices[0]
 
     def unflatten(self, leaves: Sequence[Any], values: Sequence[torch.Tensor]) -> Any:
         """The results in the structure of the exported program.
@@ -70,6 +135,8 @@ class Binder:
             leaves: of `flatten`; a result may be one of the arguments themselves.
             values: the tensors of `graph.outputs`.
         """
+        if self._plain_results is not None:
+            return self._plain_results(values)
         results: list[Any] = []
         for output in self._outputs:
             match output:
@@ -166,6 +233,21 @@ class Binder:
             found = f"a tensor on {leaf.device}"
             hint = f"{path}.to({self._devices[0]!r})"
             raise InputError(path, found=found, expected=f"one on {' or '.join(self._devices)}", hint=hint)
+
+
+def _plain_results(
+    outputs: Sequence[UserOutput], out_spec: Any
+) -> Callable[[Sequence[torch.Tensor]], Any] | None:
+    """The quick way to the two structures that nearly all models return: one tensor, or a flat tuple."""
+    indices = [output.index for output in outputs if isinstance(output, ValueOutput)]
+    if len(indices) != len(outputs):
+        return None
+    example = pytree.tree_unflatten([_LEAF] * len(outputs), out_spec)
+    if example is _LEAF:
+        return itemgetter(indices[0])
+    if type(example) is tuple and all(leaf is _LEAF for leaf in example):
+        return lambda values: tuple([values[index] for index in indices])
+    return None
 
 
 def _shape_hint(leaf: torch.Tensor, expected: TensorType) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
-Run = Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor]], None]
+Run = Callable[[list[torch.Tensor], list[torch.Tensor]], Any]
 
 
 class RepeatedCall:
@@ -14,15 +15,21 @@ class RepeatedCall:
 
     Args:
         run_into: computes from inputs into outputs.
+        check: of the executor.
         inputs: read anew by every run.
         outputs: contiguous tensors of the graph's outputs.
     """
 
     def __init__(
-        self, run_into: Run, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+        self,
+        run_into: Run,
+        check: Callable[[], None],
+        inputs: Sequence[torch.Tensor],
+        outputs: Sequence[torch.Tensor],
     ) -> None:
         self._run_into = run_into
-        self._inputs = tuple(inputs)
+        self.check = check
+        self._inputs = list(inputs)
         self.outputs = list(outputs)
 
     def run(self) -> None:

@@ -10,9 +10,10 @@ import torch
 from dlrmc.ir.graph import Graph
 from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.build import Build
-from dlrmc.runtime.executor import BoundCall
+from dlrmc.runtime.executor import BoundCall, Executor
 from dlrmc.runtime.load import fault_log, make_executor
 from dlrmc.runtime.module_cache import shared_cache
+from dlrmc.runtime.out_argument import OutArgument
 from dlrmc.runtime.report import write_report
 from dlrmc.runtime.targets import Target
 
@@ -20,31 +21,41 @@ from dlrmc.runtime.targets import Target
 class Compiled:
     """A compiled program. Call it like the model; results have the model's own structure.
 
-    Calls may come from several threads and run one at a time. Inputs may differ in address and content from
-    call to call, be non-contiguous, and with the target `cuda` be on the CPU (they are copied). Outputs are
-    fresh tensors on the model's device, without gradients.
+    Calls may come from several threads and run one at a time; `replica` gives an instance that runs beside
+    this one. Inputs may differ in address and content from call to call, be non-contiguous, and with the
+    target `cuda` be on the CPU (they are copied). Outputs are fresh tensors on the model's device, without
+    gradients.
     """
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, executor: Executor | None = None) -> None:
         self._build = build
         self._cache = shared_cache(build.options.cache_dir)
-        self._log = fault_log(build)
-        self._executor = make_executor(build, self._cache, self._log)
+        self._executor = executor or make_executor(build, self._cache, fault_log(build))
         self._binder = Binder(build.program, self._executor.devices)
-        self._calls = 0
+        self._run = self._executor.run
+        self._out = OutArgument(build.program, self._executor.devices[0])
+        self._may_take_out = "out" not in self._binder.names
 
-    @torch.no_grad()
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The model's results for these arguments.
 
+        Args:
+            *args: the model's.
+            **kwargs: the model's; and `out`, unless the model itself has an argument of this name: tensors in
+                the structure of the results, which are written to and returned instead of fresh ones.
+
         Raises:
-            InputError: an argument is not what was exported; nothing has run. BoundsError: an id or offset
-            is out of range: of this call under `bounds="raise"`, of an earlier one under
-                `"deferred"`; then this call has not run, and the next one will.
+            InputError: an argument is not what was exported; nothing has run.
+            BoundsError: an id or offset is out of range: of this call under `bounds="raise"`, of an earlier
+                one under `"deferred"`; then this call has not run, and the next one will.
         """
-        leaves, tensors = self._binder.flatten(args, kwargs)
-        self._calls += 1
-        return self._binder.unflatten(leaves, self._executor.run(tensors))
+        out = kwargs.pop("out", None) if kwargs and self._may_take_out else None
+        leaves, tensors, is_ready = self._binder.flatten(args, kwargs)
+        if out is None:
+            values = self._run(tensors, is_ready=is_ready)
+        else:
+            values = self._run(tensors, self._out.tensors(out, tensors), is_ready=is_ready)
+        return self._binder.unflatten(leaves, values)
 
     def bind(self, *args: Any, **kwargs: Any) -> Step:
         """A step with fixed addresses: it reads these very tensors and overwrites its own outputs.
@@ -52,9 +63,18 @@ class Compiled:
         Raises:
             InputError: as for a call; also where a tensor is not contiguous or not on the model's device.
         """
-        leaves, tensors = self._binder.flatten(args, kwargs)
-        call = self._executor.bind(tensors)
-        return Step(call, self._binder.unflatten(leaves, call.outputs))
+        arguments = self._binder.flatten(args, kwargs)
+        with torch.no_grad():
+            call = self._executor.bind(arguments.tensors)
+        return Step(call, self._binder.unflatten(arguments.leaves, call.outputs))
+
+    def replica(self) -> Compiled:
+        """Another instance over the same kernels, weights and tables.
+
+        It has buffers, counters and fault records of its own, and its calls run beside those of this one. So
+        N threads that shall not wait for each other take N replicas.
+        """
+        return Compiled(self._build, self._executor.replica())
 
     def check(self) -> None:
         """Wait for all calls and raise the first id or offset out of range that they recorded.
@@ -67,7 +87,7 @@ class Compiled:
     def stats(self) -> dict[str, int]:
         """Counters: calls, faults, compiler calls and cache hits of this process, bytes held."""
         return {
-            "calls": self._calls,
+            "calls": self._executor.calls,
             "faults": self._executor.fault_count(),
             **dataclasses.asdict(self._cache.counters),
             "memory_bytes": self._executor.memory_bytes,
@@ -111,11 +131,23 @@ class Step:
     """
 
     def __init__(self, call: BoundCall, outputs: Any) -> None:
-        self._call = call
+        self._run = call.run
+        self._check = call.check
         self.outputs = outputs
 
-    @torch.no_grad()
     def __call__(self) -> Any:
-        """Compute from what the bound tensors hold now; the result is `outputs`."""
-        self._call.run()
+        """Compute from what the bound tensors hold now; the result is `outputs`.
+
+        Raises:
+            BoundsError: as for a call.
+        """
+        self._run()
         return self.outputs
+
+    def check(self) -> None:
+        """Wait, and raise the first id or offset out of range that the runs recorded.
+
+        Raises:
+            BoundsError: naming the input, the position, the value, the limit and the run.
+        """
+        self._check()

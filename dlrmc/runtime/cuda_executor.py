@@ -1,100 +1,66 @@
-"""Runs a plan on a GPU: one arena, one CUDA graph, one launch a call on the caller's current torch stream."""
+"""Runs a program on a GPU: one arena, one graph launch a call on the caller's current torch stream."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 import torch
 
-from dlrmc.codegen.source import ModuleSource
 from dlrmc.errors import InputError
-from dlrmc.runtime import cupy_modules
-from dlrmc.runtime.addresses import AddressMap, Bases, BoundLaunch
-from dlrmc.runtime.cuda_module import (
-    SERVICE_KERNELS,
-    StreamHandle,
-    allow_shared_memory,
-    launch_all,
-    load_functions,
-    service_source,
-)
+from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.device_faults import DeviceFaults
 from dlrmc.runtime.faults import FaultLog
-from dlrmc.runtime.module_cache import ModuleCache
-from dlrmc.runtime.pointer_table import PointerTable
-from dlrmc.runtime.tensors import empty, is_direct, make_direct
-from dlrmc.runtime.weights import Residents
-from dlrmc.schedule.plan import Plan
+from dlrmc.runtime.graph_slots import GraphSlot, GraphSlots, bases
+from dlrmc.runtime.stream_order import StreamOrder
+from dlrmc.runtime.tensors import ALIGNMENT_BYTES, is_direct, make_direct
+from dlrmc.runtime.torch_internals import addresses_of, data_ptr, empty_maker
 
-_PER_THREAD_STREAM = 2  # cudaStreamPerThread: one handle for a stream of each thread
-
-
-@dataclass(frozen=True)
-class CudaProgram:
-    """What all executors of one compiled program share: code and weights on one GPU."""
-
-    plan: Plan
-    addresses: AddressMap
-    functions: dict[str, Any]
-    service: dict[str, Any]
-    residents: Residents
-
-    @property
-    def device(self) -> torch.device:
-        """The GPU."""
-        return self.residents.device
-
-
-def load_program(
-    plan: Plan, module: ModuleSource, residents: Residents, cache: ModuleCache, arch: str
-) -> CudaProgram:
-    """Compile or find the module and load it on the GPU of the residents.
-
-    Raises:
-        CompileError: NVRTC is missing or refuses the source.
-        CodegenError: plan and module do not fit each other.
-    """
-    addresses = AddressMap(plan, module)
-    with torch.cuda.device(residents.device):
-        torch.cuda.current_stream().synchronize()  # makes torch's context, and the uploads are complete
-        functions = load_functions(cache.get(module.text, arch), [k.name for k in module.kernels])
-        allow_shared_memory(functions, {k.name: k.shared_bytes for k in module.kernels})
-        service = load_functions(cache.get(service_source(), arch), SERVICE_KERNELS)
-    return CudaProgram(plan, addresses, functions, service, residents)
+# Output addresses that are remembered: two alternate where a caller keeps the last result, a few more where
+# results wait for a reader.
+_SLOTS = 4
 
 
 class CudaExecutor:
-    """One instance of a program: its own arena, pointer table, fault record and CUDA graph.
+    """One instance of a program: its own arena, pointer tables, fault records and CUDA graphs.
 
     Calls from several threads run one at a time; calls on different streams are ordered one after the
     other, since they share the arena. `replica` gives an instance that runs beside this one.
+
+    Args:
+        program: code and weights.
+        log: what to do with ids out of range.
+        slots: how many sets of output addresses to remember.
+
+    Attributes:
+        calls: how many calls were issued, captures of the caller's own left out.
     """
 
-    def __init__(self, program: CudaProgram, log: FaultLog) -> None:
+    def __init__(self, program: CudaProgram, log: FaultLog, slots: int = _SLOTS) -> None:
+        driver = program.driver
+        self.calls = 0
         self._program = program
         self._log = log
+        self._driver = driver
         self._lock = threading.RLock()
-        self._table_content: tuple[int, ...] = ()
-        self._last_stream = -1
-        with torch.cuda.device(program.device):
-            self._arena = self._allocate_arena()
-            self._table = PointerTable(len(program.addresses.cells), program.device, program.service)
-            self._faults = DeviceFaults(program.device, program.service)
-            self._launches = self._bind(self._arena, self._table)
-            self._graph = self._capture()
-            self._done = cupy_modules.cuda().Event(disable_timing=True)
+        with driver.entered(), torch.no_grad():
+            self._arena = program.new_arena()
+            self._faults = DeviceFaults(driver, program.addresses.checking_grids, is_told=log.is_told)
+            self._order = StreamOrder(driver)
+            self._slots = GraphSlots(program, self._arena, self._faults.address, slots)
+        self._makers = [empty_maker(slot.type, driver.device) for slot in program.plan.outputs]
 
     def __del__(self) -> None:
         """The arena goes back to torch's pool, so the last call must be over."""
-        if (done := getattr(self, "_done", None)) is None:
+        if (order := getattr(self, "_order", None)) is None:
             return
         with contextlib.suppress(Exception):  # the driver may be gone when the process ends
-            if not torch.cuda.is_current_stream_capturing():  # a wait would spoil the capture
-                done.synchronize()
+            if not self._driver.is_capturing():  # a wait would spoil the capture
+                order.wait()
 
     @property
     def device(self) -> torch.device:
@@ -104,28 +70,16 @@ class CudaExecutor:
     @property
     def devices(self) -> tuple[str, ...]:
         """The GPU, and the CPU: such an input is copied over."""
-        return (str(self.device), "cpu")
+        return tuple(dict.fromkeys((str(self.device), "cpu")))
 
     @property
     def memory_bytes(self) -> int:
         """The arena and what the weights needed beside the user's own."""
         return self._arena.nbytes + self._program.residents.bytes
 
-    def replica(self, log: FaultLog) -> CudaExecutor:
+    def replica(self) -> CudaExecutor:
         """Another instance over the same code and weights."""
-        return CudaExecutor(self._program, log)
-
-    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Fresh outputs for checked inputs; see `Executor.run`.
-
-        Inside a user's capture the kernels are recorded one by one, with an arena and a table of the
-        capture's own pool: a CUDA graph cannot launch another while it is captured.
-        """
-        with self.entered() as capturing:
-            placed = [self._place(tensor, capturing) for tensor in inputs]
-            outputs = [empty(slot.type, self.device) for slot in self._program.plan.outputs]
-            self.issue(self.cell_pointers(placed, outputs), capturing=capturing)
-        return outputs
+        return CudaExecutor(self._program, self._log)
 
     def bind(self, inputs: Sequence[torch.Tensor]) -> CudaBoundCall:
         """A call with fixed addresses, on an instance of its own; see `Executor.bind`."""
@@ -137,74 +91,96 @@ class CudaExecutor:
                     expected=f"a contiguous tensor on {self.device} at a multiple of 16 bytes",
                     hint="pass x.to(device).contiguous(), and write new values into that tensor",
                 )
-        return CudaBoundCall(self.replica(self._log), inputs, self._program.plan)
+        return CudaBoundCall(CudaExecutor(self._program, self._log, slots=1), inputs)
 
     def check(self) -> None:
         """Wait for all calls and raise what they recorded; see `Executor.check`."""
-        with self._lock, torch.cuda.device(self.device):
-            self._take()
-        self._log.raise_pending()
+        with self._lock, self._driver.entered():
+            self._driver.synchronize()
+            if self._faults.news[0]:
+                self._raise_news()
 
     def fault_count(self) -> int:
         """Faults in all calls up to now; see `Executor.fault_count`."""
-        with self._lock, torch.cuda.device(self.device):
+        with self._lock, self._driver.entered():
             return self._log.total + self._faults.count()
 
     # -- one call --------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[bool]:
-        """One call at a time, on the model's device, with faults raised before and after as `bounds` says.
-
-        Yields whether the caller captures its current stream; then nothing may wait, and nothing is raised.
-        """
-        with self._lock, torch.cuda.device(self.device):
-            capturing = torch.cuda.is_current_stream_capturing()
-            if not capturing:
+    def run(
+        self,
+        inputs: list[torch.Tensor],
+        outputs: list[torch.Tensor] | None = None,
+        *,
+        is_ready: bool = False,
+    ) -> list[torch.Tensor]:
+        """One call; see `Executor.run`. Flat: a call of a small model takes the GPU a few microseconds."""
+        driver = self._driver
+        if driver.has_other_devices and driver.current_device() != driver.index:
+            with driver.entered():
+                return self.run(inputs, outputs, is_ready=is_ready)
+        with self._lock:
+            if driver.is_capturing():
+                return self.record_capture(inputs, outputs)
+            if self._faults.news[0]:
                 self._raise_news()
-            yield capturing
-            if self._log.in_call and not capturing:
+            stream, order = driver.current_stream(driver.index), self._order
+            if stream != order.last:
+                order.follow(stream)
+            kept = inputs if is_ready else self._place_all(inputs, is_capturing=False)
+            if outputs is None:
+                outputs = [make() for make in self._makers]
+            addresses = tuple(map(data_ptr, outputs))
+            slot = self._slots.find(kept, addresses)
+            if slot is None:
+                slot, kept = self._write(kept, addresses, stream)
+            if slot.handle:
+                driver.launch_graph(slot.handle, stream)
+            if order.is_foreign:
+                order.record()
+            self.calls += 1
+            if self._log.in_call:
                 self.check()
+        return outputs
 
-    def cell_pointers(
-        self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
-    ) -> tuple[int, ...]:
-        """The content of the pointer table for these tensors."""
-        return self._program.addresses.cell_pointers(
-            [tensor.data_ptr() for tensor in inputs], [tensor.data_ptr() for tensor in outputs]
-        )
+    def _write(
+        self, inputs: list[torch.Tensor], outputs: tuple[int, ...], stream: int
+    ) -> tuple[GraphSlot, list[torch.Tensor]]:
+        """The slot of a call at new addresses, and the tensors to keep until the launch."""
+        addresses = addresses_of(inputs)
+        if reduce(or_, addresses, 0) % ALIGNMENT_BYTES:
+            inputs = [make_direct(tensor.detach()) for tensor in inputs]
+            addresses = addresses_of(inputs)
+        return self._slots.write(addresses, outputs, stream), inputs
 
-    def issue(self, pointers: tuple[int, ...], *, capturing: bool = False) -> None:
-        """Put the work of one call on the current stream of the current device."""
-        stream = StreamHandle(torch._C._cuda_getCurrentRawStream(self.device.index))
-        if capturing:
-            self._issue_into_capture(pointers, stream)
-            return
-        self._follow_last_call(stream)
-        if pointers != self._table_content:
-            self._table_content = ()  # unknown, should the write fail
-            self._table.write(pointers, stream)
-            self._table_content = pointers
-        if self._graph is not None:
-            self._graph.launch(stream)
-        self._done.record(stream)
+    def record_capture(
+        self, inputs: Sequence[torch.Tensor], outputs: list[torch.Tensor] | None
+    ) -> list[torch.Tensor]:
+        """Record the kernels into the caller's own CUDA graph, one by one.
 
-    def _follow_last_call(self, stream: StreamHandle) -> None:
-        """Arena and table are in use until the last call is over, on whichever stream that was."""
-        if stream.ptr != self._last_stream or stream.ptr == _PER_THREAD_STREAM:
-            cupy_modules.cuda().runtime.streamWaitEvent(stream.ptr, self._done.ptr)
-        self._last_stream = stream.ptr
+        A CUDA graph cannot launch another while it is captured. Arena and table are of the capture's own
+        pool. Nothing may wait meanwhile, and nothing is raised.
+        """
+        program = self._program
+        stream = self._driver.current_stream(self._driver.index)
+        placed = self._place_all(inputs, is_capturing=True)
+        if outputs is None:
+            outputs = [make() for make in self._makers]
+        arena, table = program.new_arena(), program.new_table()
+        table.write(program.addresses.cell_pointers(addresses_of(placed), addresses_of(outputs)), stream)
+        launches = program.addresses.bind(bases(program, arena, table.address, self._faults.address))
+        program.launch(launches, stream)
+        return outputs
 
-    def _issue_into_capture(self, pointers: tuple[int, ...], stream: StreamHandle) -> None:
-        table = PointerTable(len(pointers), self.device, self._program.service)
-        table.write(pointers, stream)
-        self._launch(self._bind(self._allocate_arena(), table), stream)
+    @torch.no_grad()
+    def _place_all(self, inputs: Sequence[torch.Tensor], *, is_capturing: bool) -> list[torch.Tensor]:
+        return [self._place(tensor, is_capturing=is_capturing) for tensor in inputs]
 
-    def _place(self, tensor: torch.Tensor, capturing: bool) -> torch.Tensor:
+    def _place(self, tensor: torch.Tensor, *, is_capturing: bool) -> torch.Tensor:
         """The tensor where kernels can read it: itself, or a copy made in stream order."""
         if tensor.device == self.device:
             return make_direct(tensor)
-        if capturing and not tensor.is_pinned():
+        if is_capturing and not tensor.is_pinned():
             raise InputError(
                 "an input on the CPU",
                 found="pageable memory while a CUDA graph is captured",
@@ -212,76 +188,75 @@ class CudaExecutor:
                 hint="move it before the capture",
             )
         # A copy that does not block would read a pinned tensor after the caller may have changed it.
-        return make_direct(tensor.to(self.device, non_blocking=capturing))
-
-    # -- faults ----------------------------------------------------------------------------------------------
-
-    @property
-    def _publishes(self) -> bool:
-        return self._log.bounds != "ignore" and self._program.addresses.checks_bounds
+        return make_direct(tensor.to(self.device, non_blocking=is_capturing))
 
     def _raise_news(self) -> None:
-        if self._publishes and self._faults.has_news():
-            self._take()
-        self._log.raise_pending()
+        """Take the fault that the host was told of, once, and raise it."""
+        self._order.wait()
+        fault = self._faults.take()
+        if fault is not None:
+            self._log.count(fault)
+            raise self._log.error(fault)
 
-    def _take(self) -> None:
-        if (fault := self._faults.take()) is not None:
-            self._log.record(fault)
+    # -- a bound call ----------------------------------------------------------------------------------------
 
-    # -- building --------------------------------------------------------------------------------------------
+    def fix(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> GraphSlot:
+        """The slot that reads and writes these very tensors from now on."""
+        with self._lock, self._driver.entered():
+            stream = self._driver.current_stream(self._driver.index)
+            self._order.follow(stream)
+            slot, _ = self._write(list(inputs), tuple(addresses_of(outputs)), stream)
+            if self._order.is_foreign:
+                self._order.record()
+            return slot
 
-    def _allocate_arena(self) -> torch.Tensor:
-        arena_bytes = max(self._program.plan.arena_bytes, 1)
-        return torch.empty(arena_bytes, dtype=torch.uint8, device=self.device)
+    def repeat(self, slot: GraphSlot, on_capture: Callable[[], Any]) -> None:
+        """Launch what a slot holds, or call `on_capture` inside the caller's own capture."""
+        driver = self._driver
+        if driver.has_other_devices and driver.current_device() != driver.index:
+            with driver.entered():
+                self.repeat(slot, on_capture)
+            return
+        with self._lock:
+            if driver.is_capturing():
+                on_capture()
+                return
+            if self._faults.news[0]:
+                self._raise_news()
+            stream, order = driver.current_stream(driver.index), self._order
+            if stream != order.last:
+                order.follow(stream)
+            if slot.handle:
+                driver.launch_graph(slot.handle, stream)
+            if order.is_foreign:
+                order.record()
+            self.calls += 1
+            if self._log.in_call:
+                self.check()
 
-    def _bind(self, arena: torch.Tensor, table: PointerTable) -> tuple[BoundLaunch, ...]:
-        residents = tuple(tensor.data_ptr() for tensor in self._program.residents.tensors)
-        bases = Bases(residents, arena.data_ptr(), table.address, self._faults.address)
-        return self._program.addresses.bind(bases)
-
-    def _capture(self) -> Any:
-        """All launches as one graph; None where there are none.
-
-        What the graph points at is kept by this object: a cupy Graph keeps nothing alive.
-        """
-        if not self._launches:
-            return None
-        cuda = cupy_modules.cuda()
-        stream, side = cuda.Stream(non_blocking=True), cuda.Stream(non_blocking=True)
-        stream.begin_capture()  # relaxed: other threads may allocate and synchronise meanwhile
-        try:
-            self._launch(self._launches, stream, side)
-        except BaseException:
-            with contextlib.suppress(Exception):  # the first error is the one to see
-                stream.end_capture()
-            raise
-        return stream.end_capture()
-
-    def _launch(self, launches: Sequence[BoundLaunch], stream: Any, side: Any = None) -> None:
-        """Launch everything, and the report of faults on a branch beside what follows the last check."""
-        split = self._program.addresses.last_check() + 1 if self._publishes else len(launches)
-        launch_all(self._program.functions, launches[:split], stream)
-        if self._publishes and side is None:
-            self._faults.publish(stream)
-        if self._publishes and side is not None:
-            side.wait_event(stream.record())
-            self._faults.publish(side)
-        launch_all(self._program.functions, launches[split:], stream)
-        if self._publishes and side is not None:
-            stream.wait_event(side.record())
+    def fresh_outputs(self) -> list[torch.Tensor]:
+        """Tensors for one call's results."""
+        with self._driver.entered():
+            return [make() for make in self._makers]
 
 
 class CudaBoundCall:
-    """A call with fixed addresses: `run` is one graph launch, and the outputs overwritten by each."""
+    """A call with fixed addresses: `run` is one graph launch, and the outputs overwritten by each.
 
-    def __init__(self, executor: CudaExecutor, inputs: Sequence[torch.Tensor], plan: Plan) -> None:
+    Args:
+        executor: an instance of this call's own, with one slot.
+        inputs: kept alive, since the graph knows their addresses only.
+    """
+
+    def __init__(self, executor: CudaExecutor, inputs: Sequence[torch.Tensor]) -> None:
         self._executor = executor
-        self._inputs = tuple(inputs)  # kept alive: the graph knows their addresses only
-        self.outputs = [empty(slot.type, executor.device) for slot in plan.outputs]
-        self._pointers = executor.cell_pointers(self._inputs, self.outputs)
+        self._inputs = tuple(inputs)
+        self.outputs = executor.fresh_outputs()
+        slot = executor.fix(self._inputs, self.outputs)
+        # Not methods of this object: it must not wait for the garbage collector.
+        record = partial(executor.record_capture, self._inputs, self.outputs)
+        self.run: Callable[[], None] = partial(executor.repeat, slot, record)
 
-    def run(self) -> None:
-        """Launch on the caller's current stream; raises as a call does."""
-        with self._executor.entered() as capturing:
-            self._executor.issue(self._pointers, capturing=capturing)
+    def check(self) -> None:
+        """Wait, and raise what the runs recorded; see `Executor.check`."""
+        self._executor.check()

@@ -1,72 +1,62 @@
-"""The fault record in device memory, and how the host learns of it without waiting.
+"""The fault records in device memory, and how the host learns of a fault without waiting.
 
-Kernels write `Faults` in device memory. After the last of a call that checks bounds, one thread counts the
-call and, only where there is news, writes the first fault and its call into pinned host memory. So a good
-call costs the host a look at its own memory. That kernel stands on a branch of the graph of its own, beside
-the kernels that follow.
+A kernel that finds a bad id writes its own record and sets one word of pinned host memory. So a good call
+costs the host a look at its own memory, and the GPU nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from dlrmc.runtime.faults import FAULTS_DTYPE, Fault
+from dlrmc.codegen.fault_record import FAULTS_DTYPE
+from dlrmc.runtime.cuda_driver import CudaDriver
+from dlrmc.runtime.faults import Fault, fault_count, first_fault
 
-_PROGRESS_WORDS = 2
-_PUBLISHED_DTYPE = np.dtype([*FAULTS_DTYPE.descr, ("call", np.int64)], align=True)
+_COUNT_WORD = FAULTS_DTYPE.fields["count"][1] // 4  # type: ignore[index]
 
 
 class DeviceFaults:
     """The fault records of one executor.
 
     Args:
-        device: where the kernels run.
-        functions: the service kernels by name.
+        driver: of the GPU where the kernels run.
+        grids: the number of blocks of each kernel that checks.
+        is_told: whether kernels are to set `news`.
+
+    Attributes:
+        news: one word of host memory; not zero since a kernel found a bad id.
     """
 
-    def __init__(self, device: torch.device, functions: Mapping[str, Any]) -> None:
-        self._device = device
-        self._functions = functions
-        words = FAULTS_DTYPE.itemsize // 8
-        self._faults = torch.zeros(words, dtype=torch.int64, device=device)
-        self._progress = torch.zeros(_PROGRESS_WORDS, dtype=torch.int64, device=device)
-        published = torch.zeros(_PUBLISHED_DTYPE.itemsize // 8, dtype=torch.int64).pin_memory()
-        self._published_memory = published  # under unified addressing the device writes to this very address
-        self._published = published.numpy().view(_PUBLISHED_DTYPE)
-        torch.cuda.synchronize(device)  # the zeros are there before a call on any stream
+    def __init__(self, driver: CudaDriver, grids: Sequence[int], *, is_told: bool) -> None:
+        self._driver = driver
+        self._grids = tuple(grids)
+        self._news_memory = torch.zeros(1, dtype=torch.int32, pin_memory=driver.device.type == "cuda")
+        self.news = memoryview(self._news_memory.numpy())  # type: ignore[arg-type]
+        records = np.zeros(len(grids), dtype=FAULTS_DTYPE)
+        records["news"] = driver.device_address(self._news_memory) if is_told else 0
+        self._words = torch.from_numpy(records.view(np.int32).copy()).to(driver.device)
+        driver.synchronize()  # the records are there before a call on any stream
 
     @property
     def address(self) -> int:
-        """Device address of the record that kernels write."""
-        return self._faults.data_ptr()
-
-    def publish(self, stream: Any) -> None:
-        """Launch the kernel that counts the call and tells the host of news."""
-        pointers = (self.address, self._progress.data_ptr(), self._published_memory.data_ptr())
-        arguments = tuple(np.uint64(pointer) for pointer in pointers)
-        self._functions["dlrmc_publish_faults"]((1,), (32,), arguments, 0, stream)
-
-    def has_news(self) -> bool:
-        """Whether a finished call recorded a fault; looks at host memory only."""
-        return int(self._published["count"][0]) != 0
+        """Device address of the first record."""
+        return self._words.data_ptr()
 
     def take(self) -> Fault | None:
-        """The fault that was published, once; waits for the device, so that no kernel writes meanwhile."""
-        torch.cuda.synchronize(self._device)
-        if not self.has_news():
-            return None
-        fault = Fault.of(self._published[0], call=int(self._published["call"][0]))
-        self._faults.zero_()
-        self._progress[1] = 0  # the count of calls goes on
-        torch.cuda.synchronize(self._device)
-        self._published[0] = np.zeros((), dtype=_PUBLISHED_DTYPE)
+        """What was recorded, once. No kernel of the executor may be running."""
+        fault = first_fault(self._read(), self._grids)
+        self._words.view(-1, FAULTS_DTYPE.itemsize // 4)[:, _COUNT_WORD].zero_()
+        self.news[0] = 0
+        self._driver.synchronize()
         return fault
 
     def count(self) -> int:
-        """Faults since the last `take`; waits for the device."""
-        torch.cuda.synchronize(self._device)
-        return int(self._faults.cpu().numpy().view(FAULTS_DTYPE)["count"][0])
+        """Checks that failed since the last `take`; waits for the GPU."""
+        self._driver.synchronize()
+        return fault_count(self._read())
+
+    def _read(self) -> np.ndarray:
+        return self._words.cpu().numpy().view(FAULTS_DTYPE)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from dlrmc.codegen.fault_record import FAULTS_DTYPE
 from dlrmc.codegen.source import ModuleSource
 from dlrmc.emulator.module import EmulatedModule
 from dlrmc.runtime.addresses import AddressMap, Bases
 from dlrmc.runtime.bound_call import RepeatedCall
-from dlrmc.runtime.faults import FAULTS_DTYPE, Fault, FaultLog
+from dlrmc.runtime.faults import FaultLog, fault_count, first_fault
 from dlrmc.runtime.tensors import empty, make_direct
 from dlrmc.runtime.weights import Residents
 from dlrmc.schedule.plan import Plan
@@ -45,12 +46,15 @@ class EmulatedExecutor:
         self._emulated = emulated
         self._residents = residents  # kept alive: the launches know addresses only
         self._log = log
-        self._calls = 0
+        self._module = module
+        self.calls = 0
         self._lock = threading.RLock()
         self._addresses = AddressMap(plan, module)
         self._arena = _aligned_bytes(plan.arena_bytes)
         self._table = np.zeros(max(len(self._addresses.cells), 1), dtype=np.uint64)
-        self._faults = np.zeros(1, dtype=FAULTS_DTYPE)
+        self._news = np.zeros(1, dtype=np.uint32)
+        self._faults = np.zeros(max(len(self._addresses.checking_grids), 1), dtype=FAULTS_DTYPE)
+        self._faults["news"] = self._news.ctypes.data if log.is_told else 0
         bases = Bases(
             residents=tuple(tensor.data_ptr() for tensor in residents.tensors),
             arena=self._arena.ctypes.data,
@@ -69,36 +73,51 @@ class EmulatedExecutor:
         """The arena and what the weights needed beside the user's own."""
         return self._arena.nbytes + self._residents.bytes
 
-    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Fresh outputs for checked inputs; see `Executor.run`."""
-        outputs = [empty(slot.type) for slot in self._plan.outputs]
-        self.run_into(inputs, outputs)
-        return outputs
+    def replica(self) -> EmulatedExecutor:
+        """Another instance over the same code and weights."""
+        return EmulatedExecutor(self._plan, self._module, self._emulated, self._residents, self._log)
 
-    def run_into(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-        """Compute into the caller's contiguous tensors."""
+    def run(
+        self,
+        inputs: list[torch.Tensor],
+        outputs: list[torch.Tensor] | None = None,
+        *,
+        is_ready: bool = False,
+    ) -> list[torch.Tensor]:
+        """The outputs for checked inputs; see `Executor.run`. Whether they are ready is looked up anyway."""
+        if outputs is None:
+            outputs = [empty(slot.type) for slot in self._plan.outputs]
         placed = [make_direct(tensor.detach()) for tensor in inputs]
         with self._lock:
-            self._log.raise_pending()
-            self._calls += 1
+            self.check()
+            self.calls += 1
             self._table[: len(self._addresses.cells)] = self._addresses.cell_pointers(
                 [tensor.data_ptr() for tensor in placed], [tensor.data_ptr() for tensor in outputs]
             )
             self._launch_all()
-            self._note_faults()
+            if self._log.in_call:
+                self.check()
+        return outputs
 
     def bind(self, inputs: Sequence[torch.Tensor]) -> RepeatedCall:
         """A call that reads these very tensors; see `Executor.bind`."""
-        return RepeatedCall(self.run_into, inputs, [empty(slot.type) for slot in self._plan.outputs])
+        return RepeatedCall(self.run, self.check, inputs, [empty(slot.type) for slot in self._plan.outputs])
 
     def check(self) -> None:
         """Raise what earlier calls recorded; see `Executor.check`."""
         with self._lock:
-            self._log.raise_pending()
+            if not self._news[0]:
+                return
+            fault = first_fault(self._faults, self._addresses.checking_grids)
+            self._faults["count"] = 0
+            self._news[0] = 0
+            if fault is not None:
+                self._log.count(fault)
+                raise self._log.error(fault)
 
     def fault_count(self) -> int:
         """Faults in all calls up to now."""
-        return self._log.total
+        return self._log.total + fault_count(self._faults)
 
     def _launch_all(self) -> None:
         if self._emulated is None:
@@ -108,14 +127,6 @@ class EmulatedExecutor:
             self._emulated.launch(
                 kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, launch.pointers
             )
-
-    def _note_faults(self) -> None:
-        if self._faults["count"][0] == 0:
-            return
-        self._log.record(Fault.of(self._faults[0], self._calls))
-        self._faults[:] = np.zeros(1, dtype=FAULTS_DTYPE)
-        if self._log.in_call:
-            self._log.raise_pending()
 
 
 def _aligned_bytes(size: int) -> np.ndarray[Any, Any]:

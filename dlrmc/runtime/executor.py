@@ -20,6 +20,10 @@ class BoundCall(Protocol):
         """Compute the outputs from what the inputs hold now."""
         ...
 
+    def check(self) -> None:
+        """Wait, and raise what the runs recorded; see `Executor.check`."""
+        ...
+
 
 class Executor(Protocol):
     """A compiled program that is ready to run on one device."""
@@ -29,12 +33,23 @@ class Executor(Protocol):
         """Devices that inputs may be on, the one of the kernels first."""
         ...
 
-    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Fresh outputs for checked inputs.
+    def run(
+        self,
+        inputs: list[torch.Tensor],
+        outputs: list[torch.Tensor] | None = None,
+        *,
+        is_ready: bool = False,
+    ) -> list[torch.Tensor]:
+        """The outputs for checked inputs.
+
+        Args:
+            inputs: in the order of `graph.inputs`.
+            outputs: contiguous and aligned tensors to write to, apart from the inputs; fresh ones where None.
+            is_ready: whether every input is contiguous and on the device of the kernels.
 
         Raises:
             BoundsError: under `bounds="raise"` a fault of this call, under `"deferred"` one of an earlier
-            call.
+                call.
         """
         ...
 
@@ -56,6 +71,15 @@ class Executor(Protocol):
 
     def fault_count(self) -> int:
         """How many ids and offsets were out of range in all calls up to now; waits for them."""
+        ...
+
+    def replica(self) -> Executor:
+        """Another instance over the same code and weights, to run beside this one."""
+        ...
+
+    @property
+    def calls(self) -> int:
+        """How many calls were issued."""
         ...
 
     @property

@@ -6,6 +6,7 @@ counted.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,18 +16,6 @@ import numpy as np
 
 from dlrmc.codegen.source import FaultSite
 from dlrmc.errors import BoundsError
-
-# `struct Faults` of the emitted source: count of faults, then the first one.
-FAULTS_DTYPE = np.dtype(
-    [
-        ("count", np.uint32),
-        ("site", np.int32),
-        ("position", np.int64),
-        ("value", np.int64),
-        ("limit", np.int64),
-    ],
-    align=True,
-)
 
 _RULES = MappingProxyType(
     {
@@ -57,15 +46,30 @@ class Fault:
     call: int
     count: int
 
-    @staticmethod
-    def of(record: np.ndarray[Any, Any] | np.void, call: int) -> Fault:
-        """The fault in a record of FAULTS_DTYPE whose count is not zero."""
-        numbers = {name: int(record[name]) for name in ("site", "position", "value", "limit", "count")}
-        return Fault(call=call, **numbers)
+
+def first_fault(records: np.ndarray[Any, Any], grids: Sequence[int]) -> Fault | None:
+    """What the records of a program's checking kernels say: the fault of the earliest call and kernel.
+
+    Args:
+        records: FAULTS_DTYPE of `dlrmc.codegen.fault_record`, one a kernel, in order of launch.
+        grids: the number of blocks of each kernel; so many end in each call.
+    """
+    calls = [int(record["blocks_before"]) // grid + 1 for record, grid in zip(records, grids, strict=True)]
+    bad = [number for number, record in enumerate(records) if record["count"]]
+    if not bad:
+        return None
+    first = min(bad, key=lambda number: calls[number])
+    fields = {name: int(records[first][name]) for name in ("site", "position", "value", "limit")}
+    return Fault(call=calls[first], count=fault_count(records), **fields)
+
+
+def fault_count(records: np.ndarray[Any, Any]) -> int:
+    """Checks that failed, of all kernels."""
+    return int(records["count"].sum())
 
 
 class FaultLog:
-    """What happens with faults under `bounds=`: kept until reported, raised, or only counted.
+    """What happens with faults under `bounds=`: raised, or only counted. Threads may share one.
 
     Args:
         bounds: `deferred`, `raise` or `ignore`.
@@ -78,31 +82,25 @@ class FaultLog:
         self.total = 0
         self._sites = tuple(sites)
         self._paths = dict(paths)
-        self._pending: Fault | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a fault is raised at some time."""
+        return self.bounds != "ignore"
 
     @property
     def in_call(self) -> bool:
         """Whether a fault is raised by the very call that made it."""
         return self.bounds == "raise"
 
-    def record(self, fault: Fault) -> None:
-        """Keep the first fault until it is raised; count all."""
-        self.total += fault.count
-        if self._pending is None and self.bounds != "ignore":
-            self._pending = fault
+    def count(self, fault: Fault) -> None:
+        """Count the checks that failed."""
+        with self._lock:
+            self.total += fault.count
 
-    def raise_pending(self) -> None:
-        """Raise what was recorded, once.
-
-        Raises:
-            BoundsError: naming the input, the position, the value, the limit and the call.
-        """
-        if (fault := self._pending) is None:
-            return
-        self._pending = None
-        raise self._error(fault)
-
-    def _error(self, fault: Fault) -> BoundsError:
+    def error(self, fault: Fault) -> BoundsError:
+        """The error that names the input, the position, the value, the limit and the call."""
         site = self._sites[fault.site]
         path = self._paths.get(site.operand, f"%{site.operand}")
         others = f", the first of {fault.count} checks that failed" if fault.count > 1 else ""
@@ -111,4 +109,9 @@ class FaultLog:
             found=f"{site.kind} {fault.value} at position {fault.position}{others}",
             expected=_RULES[site.kind].format(limit=fault.limit),
             hint="the scores of that call are not valid; later calls are not affected",
+            input=path,
+            position=fault.position,
+            value=fault.value,
+            limit=fault.limit,
+            call=fault.call,
         )

@@ -41,7 +41,8 @@ def make_executor(build: Build, cache: ModuleCache, log: FaultLog) -> Executor:
         emulated = EmulatedModule.build(build.module.text, kernels, cache_dir=folder) if kernels else None
         residents = Residents(build.plan.residents, weights, target.device)
         return EmulatedExecutor(build.plan, build.module, emulated, residents, log)
-    from dlrmc.runtime.cuda_executor import CudaExecutor, load_program
+    from dlrmc.runtime.cuda_executor import CudaExecutor
+    from dlrmc.runtime.cuda_program import load_program
 
     with torch.cuda.device(target.device):
         residents = Residents(build.plan.residents, weights, target.device)

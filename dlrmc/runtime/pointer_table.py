@@ -2,55 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+import ctypes
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
-SMALL_CHUNK = 32
-LARGE_CHUNK = 400  # with the other arguments below the 4 KiB that every GPU takes as parameters
-_DTYPES = MappingProxyType(
-    {size: np.dtype([("at", np.uint64, (size,))]) for size in (SMALL_CHUNK, LARGE_CHUNK)}
-)
-_THREADS = MappingProxyType({SMALL_CHUNK: 32, LARGE_CHUNK: 128})
+from dlrmc.runtime.kernel_arguments import KernelArguments
+
+# Pointers that one kernel takes; with the other arguments below the 4 KiB that every GPU takes as parameters.
+CHUNKS = (32, 128, 400)
+THREADS = 128
 
 
 class PointerTable:
     """Cells of 8 bytes, written in stream order by a kernel that gets the pointers by value.
 
     By value, since a host buffer would have to stay unchanged until the copy has run, and since the write
-    can then be captured into a user's own CUDA graph.
+    can then be captured into a user's own CUDA graph. The driver copies the arguments when it launches, so
+    they are packed once, into memory of the table's own.
 
     Args:
         cells: number of cells.
         device: where the kernels run.
-        functions: the service kernels by name.
+        functions: the handles of the service kernels by name.
+        launch_kernel: `CudaDriver.launch_kernel`.
     """
 
-    def __init__(self, cells: int, device: torch.device, functions: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        cells: int,
+        device: torch.device,
+        functions: Mapping[str, int],
+        launch_kernel: Callable[..., Any],
+    ) -> None:
         self._memory = torch.empty(max(cells, 1), dtype=torch.int64, device=device)
-        self._functions = functions
         self.address = self._memory.data_ptr()
+        self._launch_kernel = launch_kernel
+        size = next((size for size in CHUNKS if size >= cells), CHUNKS[-1])
+        self._function = functions[f"dlrmc_write_pointers_{size}"]
+        self._chunks = [
+            _Chunk(self.address, first, min(size, cells - first), size) for first in range(0, cells, size)
+        ]
 
-    def write(self, pointers: Sequence[int], stream: Any) -> None:
+    def write(self, pointers: Sequence[int], stream: int) -> None:
         """Set all cells, after what is on the stream already and before what comes next."""
-        for first, chunk in chunks(pointers):
-            size = int(chunk["at"].shape[-1])
-            count = min(size, len(pointers) - first)
-            arguments = (np.uint64(self.address), chunk, np.int32(first), np.int32(count))
-            self._functions[f"dlrmc_write_pointers_{size}"]((1,), (_THREADS[size],), arguments, 0, stream)
+        for chunk in self._chunks:
+            chunk.pack(pointers)
+            self._launch_kernel(self._function, 1, 1, 1, THREADS, 1, 1, 0, stream, chunk.arguments.address, 0)
 
 
-def chunks(pointers: Sequence[int]) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """The pointers as structures that cupy passes by value: arrays of one element of a structured dtype.
+class _Chunk:
+    """The arguments of one launch: the table, a structure of `size` pointers, the first cell, the count."""
 
-    Yields the number of the first cell and the structure; the places behind the last pointer are zero.
-    """
-    size = SMALL_CHUNK if len(pointers) <= SMALL_CHUNK else LARGE_CHUNK
-    for first in range(0, len(pointers), size):
-        part = pointers[first : first + size]
-        chunk = np.zeros(1, dtype=_DTYPES[size])
-        chunk["at"][0, : len(part)] = part
-        yield first, chunk
+    def __init__(self, table: int, first: int, count: int, size: int) -> None:
+        self._slice = slice(first, first + count)
+        self._packer = struct.Struct(f"{count}Q")
+        self._pointers = (ctypes.c_uint64 * size)()
+        self.arguments = KernelArguments(
+            (ctypes.c_uint64(table), self._pointers, ctypes.c_int32(first), ctypes.c_int32(count))
+        )
+
+    def pack(self, pointers: Sequence[int]) -> None:
+        self._packer.pack_into(self._pointers, 0, *pointers[self._slice])

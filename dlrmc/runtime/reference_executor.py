@@ -26,6 +26,8 @@ class ReferenceExecutor:
 
     def __init__(self, graph: Graph, weights: Mapping[str, torch.Tensor]) -> None:
         self._graph = graph
+        self._user_weights = weights
+        self.calls = 0
         nodes = [node for node in graph.nodes if node.is_op("weight")]
         self._weights = {node.target: checked_weight(node, weights) for node in nodes}
 
@@ -39,22 +41,32 @@ class ReferenceExecutor:
         """Nothing is held between calls."""
         return 0
 
-    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Fresh outputs for checked inputs; see `Executor.run`."""
+    def replica(self) -> ReferenceExecutor:
+        """Another instance over the same graph and weights."""
+        return ReferenceExecutor(self._graph, self._user_weights)
+
+    def run(
+        self,
+        inputs: list[torch.Tensor],
+        outputs: list[torch.Tensor] | None = None,
+        *,
+        is_ready: bool = False,
+    ) -> list[torch.Tensor]:
+        """The outputs for checked inputs; see `Executor.run`."""
         named = {node.name: to_numpy(t) for node, t in zip(self._graph.inputs, inputs, strict=True)}
         weights = {target: to_numpy(tensor) for target, tensor in self._weights.items()}
-        results = evaluate(self._graph, named, weights)
-        # An output may be an input, a constant or a view of another output; torch's caller owns what it gets.
-        return [to_torch(result).clone() for result in results]
-
-    def run_into(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-        """Compute into the caller's tensors."""
-        for output, result in zip(outputs, self.run(inputs), strict=True):
+        results = [to_torch(result) for result in evaluate(self._graph, named, weights)]
+        self.calls += 1
+        if outputs is None:
+            # A result may be an input, a constant or a view of another; torch's caller owns what it gets.
+            return [result.clone() for result in results]
+        for output, result in zip(outputs, results, strict=True):
             output.copy_(result)
+        return outputs
 
     def bind(self, inputs: Sequence[torch.Tensor]) -> RepeatedCall:
         """A call that reads these very tensors; see `Executor.bind`."""
-        return RepeatedCall(self.run_into, inputs, [empty(node.type) for node in self._graph.outputs])
+        return RepeatedCall(self.run, self.check, inputs, [empty(node.type) for node in self._graph.outputs])
 
     def check(self) -> None:
         """Nothing is left over from a call."""

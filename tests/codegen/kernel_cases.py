@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dlrmc.codegen.emit import emit_module
+from dlrmc.codegen.fault_record import FAULTS_DTYPE
 from dlrmc.codegen.source import KernelSource, ModuleSource
 from dlrmc.emulator.launch import Argument, KernelLaunch, run_launches
 from dlrmc.emulator.module import EmulatedModule
@@ -21,9 +22,6 @@ from dlrmc.ir.types import DType, TensorType
 from dlrmc.schedule.limits import DeviceLimits
 from dlrmc.schedule.plan import BufferRef, Launch, Plan
 
-FAULTS = np.dtype(
-    [("count", "u4"), ("site", "i4"), ("position", "i8"), ("value", "i8"), ("limit", "i8")], align=True
-)
 # Relative to the larger of 1 and the value: a few units in the last place of each dtype.
 TOLERANCES = {DType.F64: 1e-12, DType.F32: 2e-6, DType.F16: 1e-3, DType.BF16: 8e-3}
 
@@ -137,7 +135,7 @@ def prepare(case: Case, kernel: KernelSource) -> tuple[KernelLaunch, list[Array]
     for node in case.body.outputs:
         raw = np.full(node.type.size_bytes, 0xFF, np.uint8)
         buffers.append(raw.view(node.type.dtype.numpy).reshape(node.shape))
-    faults = np.zeros(1, FAULTS)
+    faults = np.zeros(1, FAULTS_DTYPE)
     if kernel.sites:
         buffers.append(faults)
     arguments = tuple(Argument(i, 0, param.indirect) for i, param in enumerate(kernel.params))

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from dlrmc.codegen.fault_record import FAULTS_DTYPE
 from dlrmc.codegen.source import ModuleSource
 from dlrmc.errors import CodegenError
 from dlrmc.options import Options
@@ -31,8 +32,17 @@ def test_direct_and_indirect_arguments(build):
     assert lookup.pointers == (1000, 3000, 3008, 4000)
     assert add.pointers == (3016, 3008, 3024)
     assert addresses.cell_pointers([11, 12], [21, 22]) == (12, 22, 11, 21)
-    assert addresses.checks_bounds
-    assert addresses.last_check() == 0
+    assert addresses.checking_grids == (build.module.kernels[0].grid,)
+
+
+def test_each_kernel_that_checks_has_a_record_of_its_own(build):
+    twice = ModuleSource(build.module.text, (build.module.kernels[0], build.module.kernels[0]))
+    plan = replace(build.plan, launches=(build.plan.launches[0], build.plan.launches[0]))
+    addresses = AddressMap(plan, twice)
+    first, second = addresses.bind(BASES)
+    assert first.pointers[:-1] == second.pointers[:-1]
+    assert second.pointers[-1] - first.pointers[-1] == FAULTS_DTYPE.itemsize
+    assert len(addresses.checking_grids) == 2
 
 
 def test_a_part_of_an_input_has_a_cell_of_its_own(build):

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dlrmc.codegen.fault_record import END_OF_BLOCK
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct, power_of_two_at_least
@@ -41,7 +42,7 @@ LARGEST_PARAMETERS = 4096 // 8
 WARP_LANES = 32
 LARGEST_BLOCK = 256
 LARGEST_PACK_BYTES = 16
-ROWS_IN_FLIGHT = 4
+LARGEST_IN_FLIGHT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,15 @@ def choose_layout(anchor: Node, pack: int, threads: int = 0) -> BagLayout:
     return BagLayout(pack, lanes, slabs, block, -(-items // block))
 
 
+def rows_in_flight(bags: Bags) -> int:
+    """Rows that a lane loads before it uses the first: as many as a bag has on average, up to a limit."""
+    if bags.offsets is None:
+        length = bags.ids.shape[1]
+    else:
+        length = -(-bags.ids.shape[0] // max(bags.offsets.shape[0] - bags.options.include_last_offset, 1))
+    return min(power_of_two_at_least(length), LARGEST_IN_FLIGHT)
+
+
 def common_pack(tables: Iterable[Bags], y: Window, windows: OperandWindows) -> int:
     """Columns that every table can load at once; a result that cannot be packed is stored one by one."""
     columns = y.shape[-1]
@@ -168,9 +178,13 @@ class BagEmission:
         body = [
             *self.signature.slot_reads,
             *([f"const int table = blockIdx.x / {self.layout.blocks};"] if len(self.y.shape) == 3 else []),
-            *self.source(tables, numbers),
             *self._place(),
-            *self.run(len(kinds), self.y.shape[0]),
+            f"if (bag < {self.y.shape[0]} && column < {self.y.shape[-1]}) {{",
+            *indented(
+                [*self.source(tables, numbers), self._target(), *self.run(len(kinds), self.y.shape[0])]
+            ),
+            "}",
+            *END_OF_BLOCK,
         ]
         return [*structs, self.signature.head(self.name, self.layout.threads), *indented(body), "}"]
 
@@ -194,6 +208,7 @@ class BagEmission:
             "OFFSET_STRIDE": f"long long={offsets.strides[0] if offsets else 0}",
             "WEIGHT_BAG": f"long long={weights.strides[0] if weights and offsets is None else 0}",
             "WEIGHT_STRIDE": f"long long={weights.strides[-1] if weights else 0}",
+            "IN_FLIGHT": rows_in_flight(bags),
         }
 
     def struct(self, kind: dict[str, Constant], number: int) -> list[str]:
@@ -203,7 +218,6 @@ class BagEmission:
         types = {alias: str(kind.pop(alias)) for alias in ("Element", "Id", "Offset")}
         constants = kind | {
             "VECTOR": pack,
-            "IN_FLIGHT": ROWS_IN_FLIGHT,
             "Y_COLUMN": f"long long={y.strides[-1]}",
             "Y_IS_PACKED": is_packed,
         }
@@ -246,28 +260,27 @@ class BagEmission:
         return f"BagSource{{{', '.join(map(str, fields))}}}"
 
     def _place(self) -> list[str]:
-        """The bag and the columns of a thread, and where they are written."""
-        layout, columns = self.layout, self.y.shape[-1]
+        """The bag and the columns of a thread."""
+        layout = self.layout
         first = f"static_cast<long long>(blockIdx.x % {layout.blocks}) * {layout.threads}"
         group = f"({first} + threadIdx.x) / {layout.lanes}"
         column = f"threadIdx.x % {layout.lanes} * {layout.pack}"
         lines = [f"const long long group = {group};"]
         if layout.slabs == 1:
-            lines += ["const long long bag = group;", f"const int column = {column};"]
-        else:
-            slab = f"static_cast<int>(group % {layout.slabs}) * {layout.lanes * layout.pack}"
-            lines += [
-                f"const long long bag = group / {layout.slabs};",
-                f"const int column = {slab} + {column};",
-            ]
+            return [*lines, "const long long bag = group;", f"const int column = {column};"]
+        slab = f"static_cast<int>(group % {layout.slabs}) * {layout.lanes * layout.pack}"
+        return [
+            *lines,
+            f"const long long bag = group / {layout.slabs};",
+            f"const int column = {slab} + {column};",
+        ]
+
+    def _target(self) -> str:
+        """Where a thread writes."""
         terms = [("bag", self.y.strides[0]), ("column", self.y.strides[-1])]
         if len(self.y.strides) == 3:
             terms.insert(1, ("static_cast<long long>(table)", self.y.strides[1]))
-        return [
-            *lines,
-            f"if (bag >= {self.y.shape[0]} || column >= {columns}) return;",
-            f"{self.y.element}* const y = {offset_by(self.y.start, *terms)};",
-        ]
+        return f"{self.y.element}* const y = {offset_by(self.y.start, *terms)};"
 
     def run(self, kinds: int, bags: int) -> list[str]:
         """Calls of the stage for `bag` of `bags` and `column`, to `y`: that of the table's kind."""

@@ -7,12 +7,13 @@ each warp computes a row: its lanes share the terms of the reduction, then the e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dlrmc.codegen.code_blocks import INDENT, CodeBlocks
 from dlrmc.codegen.constant_tables import ConstantTables
 from dlrmc.codegen.expressions import ExpressionWriter, Indices, Rehearsal
+from dlrmc.codegen.fault_record import END_OF_BLOCK
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.index_expressions import Index, dot, render, unravel, variable
 from dlrmc.codegen.kernels.impl import KernelImpl
@@ -116,17 +117,40 @@ class Map(KernelImpl):
         emission = _Emission.of(kernel.body, context)
         threads = kernel.attributes.int("threads") or DEFAULT_THREADS
         threads = min(threads, context.limits.threads_per_block)
-        if rows is None:
-            grid, block = _emit_elements(emission, threads)
-        else:
-            grid, block = _emit_rows(emission, rows, threads)
-        return _assemble(kernel, emission, grid, block)
+        frame = _emit_elements(emission, threads) if rows is None else _emit_rows(emission, rows, threads)
+        return _assemble(kernel, emission, frame)
 
 
-def _assemble(kernel: Node, emission: _Emission, grid: int, block: int) -> KernelSource:
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What stands around the statements of one thread's item.
+
+    Args:
+        grid: number of blocks.
+        block: threads a block.
+        number: the declarations of the item's number.
+        is_item: the condition under which there is such an item.
+    """
+
+    grid: int
+    block: int
+    number: tuple[str, ...]
+    is_item: str
+
+    def around(self, lines: Sequence[str], *, has_faults: bool) -> tuple[str, ...]:
+        """The statements of the kernel. One that checks must come to its end with all threads."""
+        if not has_faults:
+            return (*self.number, f"if (!({self.is_item})) return;", *lines)
+        item = (f"if ({self.is_item}) {{", *(f"{INDENT}{line}" for line in lines), "}")
+        return (*self.number, *item, *END_OF_BLOCK)
+
+
+def _assemble(kernel: Node, emission: _Emission, frame: _Frame) -> KernelSource:
     context, sites = emission.context, emission.faults.sites
     signature = build_signature(kernel.body, context, has_faults=bool(sites))
-    statements = (*signature.slot_reads, *emission.blocks.lines)
+    lines = frame.around(emission.blocks.lines, has_faults=bool(sites))
+    statements = (*signature.slot_reads, *lines)
+    grid, block = frame.grid, frame.block
     text = "\n".join(
         [
             ir_comment(kernel),
@@ -139,38 +163,32 @@ def _assemble(kernel: Node, emission: _Emission, grid: int, block: int) -> Kerne
     return KernelSource(context.name, text, INCLUDES, grid, block, 0, signature.params, sites)
 
 
-def _emit_elements(emission: _Emission, threads: int) -> tuple[int, int]:
-    """One thread an element. Returns grid and block."""
+def _emit_elements(emission: _Emission, threads: int) -> _Frame:
+    """One thread an element."""
     count = emission.body.outputs[0].type.numel
     block = _block_threads(threads, count)
     blocks = emission.blocks
     writer = ExpressionWriter(blocks, emission.load, emission.tables, emission.faults)
-    blocks.write(
-        _thread_number("i", emission, block),
-        f"if (i >= {count}) return;",
-    )
     blocks.declare("i")
     position = variable("i", count)
     emission.store_all(writer, lambda node: unravel(position, node.shape))
-    return -(-count // block), block
+    number = _thread_number("i", emission, block)
+    return _Frame(-(-count // block), block, (number,), f"i < {count}")
 
 
-def _emit_rows(emission: _Emission, rows: _Rows, threads: int) -> tuple[int, int]:
-    """One warp a row. Returns grid and block."""
+def _emit_rows(emission: _Emission, rows: _Rows, threads: int) -> _Frame:
+    """One warp a row."""
     block = _block_threads(threads, rows.count * WARP_LANES)
     # Uniform: all lanes of a warp have the same row.
     emission.blocks = blocks = CodeBlocks(is_uniform=True)
-    blocks.write(
-        _thread_number("row", emission, block, WARP_LANES),
-        f"const int lane = threadIdx.x % {WARP_LANES};",
-        f"if (row >= {rows.count}) return;",
-    )
     blocks.declare("row")
     writer = ExpressionWriter(blocks, emission.load, emission.tables, emission.faults, lane="lane")
     head = f"for (int e = lane; e < {rows.length}; e += {WARP_LANES})"
     head = "if (lane == 0)" if rows.axis is None else head
     writer.loop(head, "e", lambda: _store_element(emission, writer, rows), is_uniform=False)
-    return -(-rows.count * WARP_LANES // block), block
+    number = _thread_number("row", emission, block, WARP_LANES)
+    lane = f"const int lane = threadIdx.x % {WARP_LANES};"
+    return _Frame(-(-rows.count * WARP_LANES // block), block, (number, lane), f"row < {rows.count}")
 
 
 def _store_element(emission: _Emission, writer: ExpressionWriter, rows: _Rows) -> None:

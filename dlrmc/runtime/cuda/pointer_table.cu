@@ -13,9 +13,15 @@ __device__ void write_pointers(unsigned long long* table, const Pointers<N>& poi
         table[first + i] = pointers.at[i];
 }
 
-extern "C" __global__ void __launch_bounds__(32)
+extern "C" __global__ void __launch_bounds__(128)
     dlrmc_write_pointers_32(unsigned long long* table, const __grid_constant__ Pointers<32> pointers,
                             int first, int count) {
+    write_pointers(table, pointers, first, count);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+    dlrmc_write_pointers_128(unsigned long long* table, const __grid_constant__ Pointers<128> pointers,
+                             int first, int count) {
     write_pointers(table, pointers, first, count);
 }
 

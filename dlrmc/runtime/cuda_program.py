@@ -1,0 +1,80 @@
+"""What all executors of one compiled program share: code and weights on one GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from dlrmc.codegen.source import ModuleSource
+from dlrmc.runtime.addresses import AddressMap, BoundLaunch
+from dlrmc.runtime.cuda_driver import CudaDriver
+from dlrmc.runtime.cuda_module import (
+    SERVICE_KERNELS,
+    LoadedKernels,
+    allow_shared_memory,
+    launch_all,
+    load_kernels,
+    service_source,
+)
+from dlrmc.runtime.module_cache import ModuleCache
+from dlrmc.runtime.pointer_table import PointerTable
+from dlrmc.runtime.weights import Residents
+from dlrmc.schedule.plan import Plan
+
+
+@dataclass(frozen=True)
+class CudaProgram:
+    """Code and weights of a program on one GPU.
+
+    Args:
+        driver: of the GPU.
+        plan: what runs on which buffers.
+        addresses: the arguments of every launch.
+        kernels: the emitted kernels.
+        service: the runtime's own.
+        residents: weights, constants and derived values.
+    """
+
+    driver: CudaDriver
+    plan: Plan
+    addresses: AddressMap
+    kernels: LoadedKernels
+    service: LoadedKernels
+    residents: Residents
+
+    @property
+    def device(self) -> torch.device:
+        """The GPU."""
+        return self.driver.device
+
+    def new_arena(self) -> torch.Tensor:
+        """Memory for the intermediates of one call at a time."""
+        return torch.empty(max(self.plan.arena_bytes, 1), dtype=torch.uint8, device=self.device)
+
+    def new_table(self) -> PointerTable:
+        """A pointer table of this program's cells, not yet written."""
+        cells = len(self.addresses.cells)
+        return PointerTable(cells, self.device, self.service.handles, self.driver.launch_kernel)
+
+    def launch(self, launches: tuple[BoundLaunch, ...], stream: int) -> None:
+        """Launch kernels one by one."""
+        launch_all(self.kernels, launches, stream, self.driver.launch_kernel)
+
+
+def load_program(
+    plan: Plan, module: ModuleSource, residents: Residents, cache: ModuleCache, arch: str
+) -> CudaProgram:
+    """Compile or find the module and load it on the GPU of the residents.
+
+    Raises:
+        CompileError: NVRTC is missing or refuses the source.
+        CodegenError: plan and module do not fit each other.
+    """
+    addresses = AddressMap(plan, module)
+    with torch.cuda.device(residents.device):
+        torch.cuda.current_stream().synchronize()  # makes torch's context, and the uploads are complete
+        kernels = load_kernels(cache.get(module.text, arch), [k.name for k in module.kernels])
+        allow_shared_memory(kernels, {k.name: k.shared_bytes for k in module.kernels})
+        service = load_kernels(cache.get(service_source(), arch), SERVICE_KERNELS)
+    return CudaProgram(CudaDriver(residents.device), plan, addresses, kernels, service, residents)

@@ -1,0 +1,93 @@
+"""A call's arguments to a flat list of leaves, by a plan made once for the exported structure.
+
+`torch.utils._pytree` is exact but slow: it looks up the type of every node in a registry. Nearly all
+structures are tuples, lists and dictionaries; for those a plan of a few small functions does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+# Appends the leaves of a value to a list; False where the value has another structure.
+Flattener = Callable[[Any, list[Any]], bool]
+
+
+class FlatteningPlan:
+    """The leaves of `(args, kwargs)` in the order of torch's pytree.
+
+    Args:
+        args: one example of the positional arguments, any values as leaves.
+        kwargs: likewise of the keyword arguments.
+        is_leaf: tells the leaves of the example.
+    """
+
+    def __init__(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], is_leaf: Callable[[Any], bool]
+    ) -> None:
+        self._args = [_flattener(value, is_leaf) for value in args]
+        self._kwargs = [(name, _flattener(value, is_leaf)) for name, value in kwargs.items()]
+
+    def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+        """The leaves, or None where the structure is another, or one that this plan cannot tell."""
+        if len(args) != len(self._args) or len(kwargs) != len(self._kwargs):
+            return None
+        leaves: list[Any] = []
+        for flatten, value in zip(self._args, args):  # noqa: B905 - equal lengths, checked above
+            if not flatten(value, leaves):
+                return None
+        for name, flatten in self._kwargs:
+            if name not in kwargs or not flatten(kwargs[name], leaves):
+                return None
+        return leaves
+
+
+def _flattener(example: Any, is_leaf: Callable[[Any], bool]) -> Flattener:
+    if is_leaf(example):
+        return _take_leaf
+    if type(example) in (list, tuple):
+        return _sequence_flattener(type(example), example, is_leaf)
+    if type(example) is dict:
+        return _dict_flattener(example, is_leaf)
+    return _refuse
+
+
+def _take_leaf(value: Any, leaves: list[Any]) -> bool:
+    leaves.append(value)
+    return True
+
+
+def _refuse(value: Any, leaves: list[Any]) -> bool:
+    return False
+
+
+def _sequence_flattener(kind: type, example: Sequence[Any], is_leaf: Callable[[Any], bool]) -> Flattener:
+    count = len(example)
+    parts = [_flattener(value, is_leaf) for value in example]
+    if all(part is _take_leaf for part in parts):
+
+        def take_all(value: Any, leaves: list[Any]) -> bool:
+            if type(value) is not kind or len(value) != count:
+                return False
+            leaves.extend(value)
+            return True
+
+        return take_all
+
+    def take_each(value: Any, leaves: list[Any]) -> bool:
+        if type(value) is not kind or len(value) != count:
+            return False
+        return all(part(each, leaves) for part, each in zip(parts, value, strict=True))
+
+    return take_each
+
+
+def _dict_flattener(example: Mapping[Any, Any], is_leaf: Callable[[Any], bool]) -> Flattener:
+    parts = [(key, _flattener(value, is_leaf)) for key, value in example.items()]
+
+    def take(value: Any, leaves: list[Any]) -> bool:
+        if type(value) is not dict or len(value) != len(parts):
+            return False
+        return all(key in value and part(value[key], leaves) for key, part in parts)
+
+    return take

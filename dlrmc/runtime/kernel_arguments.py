@@ -1,0 +1,27 @@
+"""The arguments of a kernel launch in the form that the driver reads: an array of their addresses."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+
+class KernelArguments:
+    """Values of explicit width that stay in place; the driver copies them at each launch.
+
+    Source: CUDA Driver API, cuLaunchKernel, `kernelParams`.
+
+    Args:
+        values: ctypes values in the order of the kernel's parameters.
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = tuple(values)
+        self._array = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))
+        self.address = ctypes.addressof(self._array)
+
+    @classmethod
+    def of_pointers(cls, pointers: Sequence[int]) -> KernelArguments:
+        """Every argument of an emitted kernel is a pointer of 8 bytes."""
+        return cls([ctypes.c_uint64(pointer) for pointer in pointers])

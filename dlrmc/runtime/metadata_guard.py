@@ -1,0 +1,58 @@
+"""Recognises calls whose tensors look like those of a call that was checked in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import is_, itemgetter
+from typing import Any
+
+import torch
+
+from dlrmc.runtime.torch_internals import metadata_check
+
+# Signatures that are remembered: callers alternate between a few (with gradients, in inference mode, ...).
+_MOST = 4
+
+
+class MetadataGuard:
+    """Remembers the class, dtype, device, shape and strides of the tensors of good calls.
+
+    Nothing of the tensors themselves is kept, and every tensor is looked at in every call: one object may
+    change its shape in place between two calls.
+    """
+
+    def __init__(self) -> None:
+        self._checks: tuple[Callable[[Sequence[Any]], bool], ...] = ()
+
+    def accepts(self, tensors: Sequence[Any]) -> bool:
+        """Whether every tensor looks like that of one good call."""
+        return any(check(tensors) for check in self._checks)
+
+    def learn(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Remember a call that was found good; the oldest is forgotten."""
+        self._checks = (_make_check(tensors), *self._checks)[:_MOST]
+
+
+def _make_check(tensors: Sequence[torch.Tensor]) -> Callable[[Sequence[Any]], bool]:
+    """One object may stand in several places; such a call is recognised by the same places sharing."""
+    first: dict[int, int] = {}
+    places = [first.setdefault(id(tensor), place) for place, tensor in enumerate(tensors)]
+    unique = [place for place, source in enumerate(places) if place == source]
+    check = metadata_check([tensors[place] for place in unique])
+    if len(unique) == len(tensors):
+        return lambda found: check(*found)
+    shared = [(place, source) for place, source in enumerate(places) if place != source]
+    copies, sources = zip(*shared, strict=True)
+    pick_copies, pick_sources = _picker(copies), _picker(sources)
+
+    def check_shared(found: Sequence[Any]) -> bool:
+        same = all(map(is_, pick_copies(found), pick_sources(found)))
+        return same and check(*[found[place] for place in unique])
+
+    return check_shared
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: [values[place] for place in places]
