@@ -47,7 +47,7 @@ def _busy(issued: float, wavefronts: float) -> float:
 
 
 def _weight_wavefronts(tile: RowsTile, shape: LinearShape) -> int:
-    """Wavefronts of one step's loads of weights: for each load the lines it touches, at least 128 bytes each."""
+    """Wavefronts of one step's loads of weights: the lines that each load touches, 128 bytes each at most."""
     lanes, columns, size_bytes = tile.lanes_over_k, tile.columns_per_lane, shape.element_bytes
     if not shape.weights_along_k:
         lines = lanes * -(-tile.warp_columns * size_bytes // _LINE_BYTES)
