@@ -1,6 +1,7 @@
 """fuse-rows: vertical fusion. A region of row-local ops becomes one kernel over tiles of rows.
 
-Members of a region are the ops whose results are tagged `Rows` and that a row program has a stage for.
+Members of a region are the ops whose results are tagged `Rows` and that a row program has a stage for: stages
+take f32, integers and bool.
 Regions are cut where a path leaves the row-local world and comes back (a large linear layer, an op that mixes
 rows, ids that are computed): what comes after the cut is a later region, so that every region is convex.
 """
@@ -15,6 +16,7 @@ from dlrmc.ir.op import Elementwise
 from dlrmc.ir.rows import Rows, RowTag
 from dlrmc.ir.strided import VIEW_OPS
 from dlrmc.ir.subgraph import outline
+from dlrmc.ir.types import DType
 from dlrmc.passes.pass_types import PassResult
 from dlrmc.passes.row_tags import guess_batch, tag_rows
 
@@ -39,6 +41,7 @@ STAGE_OPS = (
     "gather",
     *VIEW_OPS,
 )
+STAGE_DTYPES = (DType.F32, DType.I64, DType.I32, DType.U8, DType.I8, DType.BOOL)
 JAGGED_OPS = ("embedding_bag", "embedding_bag_group")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
 # reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
@@ -75,7 +78,9 @@ def fuse_rows(graph: Graph) -> PassResult:
 def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
     if node.is_op(*LEAVES) or not isinstance(tags[node], Rows) or not node.type.numel:
         return False
-    if node.is_op("linear") and node.operands[1] is not None:
+    if any(value.type.dtype not in STAGE_DTYPES for value in (node, *node.inputs)):
+        return False
+    if node.is_op("linear"):
         weight = node.inputs[-1 if node.operands[2] is None else -2]
         return weight.type.size_bytes <= LARGEST_WEIGHT_BYTES
     return isinstance(node.op, Elementwise) or node.is_op(*STAGE_OPS)

@@ -196,6 +196,20 @@ def test_bags_and_their_readers_are_one_program_with_ids_and_offsets_as_operands
     assert [node.name for node in program.inputs] == ["t", "i", "off", "x"]
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f64"])
+def test_other_floats_than_f32_have_kernels_of_their_own(dtype: str):
+    graph = fused(f"""
+        input %x : f32[8,4]
+        %a = relu(%x) : f32[8,4]
+        %b = neg(%a) : f32[8,4]
+        %c = cast(%b) {{to={dtype}}} : {dtype}[8,4]
+        %d = exp(%c) : {dtype}[8,4]
+        %e = cast(%d) {{to=f32}} : f32[8,4]
+        return %e
+    """)
+    assert programs(graph) == [["relu", "neg"]]
+
+
 def test_rows_of_a_product_over_the_batch_are_not_fused():
     graph = fused("""
         input %x : f32[8,8]
