@@ -28,6 +28,7 @@ SIZE_NAMES: Final = (
     "top",
 )
 _ALWAYS_SHOWN: Final = ("num_cat", "batch")
+_SHOWN_OF_PROGRAMS: Final = ("model",)
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,9 @@ def _shown_sizes(results: Sequence[CellResult]) -> list[str]:
     differing = [
         name for name, values in zip(SIZE_NAMES, columns, strict=True) if any(v != values[0] for v in values)
     ]
-    return [name for name in SIZE_NAMES if name in differing or name in _ALWAYS_SHOWN]
+    has_sizes = any(result.key[SIZE_NAMES.index("batch")] for result in results)
+    always = _ALWAYS_SHOWN if has_sizes else _SHOWN_OF_PROGRAMS
+    return [name for name in SIZE_NAMES if name in differing or name in always]
 
 
 def _sizes(result: CellResult, shown: Sequence[str]) -> list[str]:

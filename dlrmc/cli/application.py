@@ -15,6 +15,7 @@ from dlrmc.cli.doctor import doctor
 from dlrmc.cli.dump_cuda import dump_cuda
 from dlrmc.cli.dump_ir import dump_ir
 from dlrmc.cli.opt import opt
+from dlrmc.cli.profile import profile
 from dlrmc.cli.run import run
 from dlrmc.errors import DlrmcError
 
@@ -22,7 +23,14 @@ EXIT_USER_ERROR = 1
 EXIT_INTERNAL_ERROR = 3
 DEBUG_FLAG = "--debug"
 
-COMMANDS = (("dump-ir", dump_ir), ("dump-cuda", dump_cuda), ("opt", opt), ("run", run), ("doctor", doctor))
+COMMANDS = (
+    ("dump-ir", dump_ir),
+    ("dump-cuda", dump_cuda),
+    ("opt", opt),
+    ("run", run),
+    ("profile", profile),
+    ("doctor", doctor),
+)
 
 
 def build_app() -> typer.Typer:

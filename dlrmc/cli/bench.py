@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dlrmc.cli.sources import STANDARD, load_exported, load_inputs, read_bytes, shown, write_text
-from dlrmc.errors import InputError, OptionError
+from dlrmc.cli.sources import (
+    STANDARD,
+    example_inputs,
+    load_exported,
+    load_inputs,
+    read_bytes,
+    shown,
+    write_text,
+)
+from dlrmc.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +63,7 @@ def bench_model(
     _check_precision(precision)
     device = find_gpu()
     exported = load_exported(read_bytes(model), shown(model))
-    args, kwargs = load_inputs(inputs) if inputs is not None else _example_inputs(exported, shown(model))
+    args, kwargs = load_inputs(inputs) if inputs is not None else example_inputs(exported, shown(model))
     work = program_work(exported, args, kwargs, device, CompileOptions(precision, tune))
     file = CsvFile(out, keep=True) if out is not None else None
     rows: list[Row] = []
@@ -68,17 +76,6 @@ def bench_model(
     if json is not None:
         write_json(json, rows)
     write_text(STANDARD, "".join(f"{line}\n" for line in summary_lines(rows)))
-
-
-def _example_inputs(exported: Any, place: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if exported.example_inputs is None:
-        raise InputError(
-            place,
-            found="no example inputs in the archive",
-            expected="the arguments of a call",
-            hint="dlrmc bench MODEL.pt2 --inputs INPUTS.pt",
-        )
-    return exported.example_inputs
 
 
 def _check_precision(precision: str) -> None:

@@ -131,6 +131,22 @@ def load_inputs(name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(value), {}
 
 
+def example_inputs(exported: ExportedProgram, place: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that the program was exported with.
+
+    Raises:
+        InputError: the archive does not hold them.
+    """
+    if exported.example_inputs is None:
+        raise InputError(
+            place,
+            found="no example inputs in the archive",
+            expected="the arguments of a call",
+            hint="give them with --inputs INPUTS.pt",
+        )
+    return exported.example_inputs
+
+
 def write_text(name: str, text: str) -> None:
     """Write to a file, or to standard output for `-`.
 

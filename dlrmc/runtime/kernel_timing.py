@@ -1,0 +1,88 @@
+"""The kernels of a compiled program one by one, each repeated in a CUDA graph of its own, to be timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from dlrmc.errors import OptionError
+from dlrmc.ir.graph import Node
+from dlrmc.runtime.addresses import BoundLaunch
+from dlrmc.runtime.compiled import Compiled
+from dlrmc.runtime.cuda_executor import CudaExecutor
+from dlrmc.runtime.graph_slots import bases
+from dlrmc.runtime.torch_internals import addresses_of
+
+
+@dataclass(frozen=True)
+class RepeatedKernel:
+    """One kernel alone, launched again and again on the buffers of one request.
+
+    Args:
+        name: in the CUDA source.
+        node: the kernel in the IR.
+        grid: blocks.
+        block: threads a block.
+        replay: launches it `repeats` times, one after the other, on the current stream of torch.
+        kept: what the graph points at.
+    """
+
+    name: str
+    node: Node
+    grid: int
+    block: int
+    replay: Callable[[], None]
+    kept: tuple[Any, ...]
+
+
+def repeated_kernels(
+    compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: int
+) -> tuple[RepeatedKernel, ...]:
+    """The kernels of a request in order of execution, on a fresh arena that one whole request has filled.
+
+    In a graph, so that the host does not slow them down: a launch by itself takes longer than a small kernel.
+
+    Args:
+        compiled: for the target `cuda`.
+        args: positional arguments of the request, their tensors on the GPU and contiguous.
+        kwargs: keyword arguments.
+        repeats: launches a replay.
+
+    Raises:
+        OptionError: the target is another.
+        InputError: the arguments do not fit.
+    """
+    executor = compiled._executor
+    if not isinstance(executor, CudaExecutor):
+        raise OptionError(f"target {compiled.target.name}", found="no GPU to time", expected="target cuda")
+    inputs = compiled._binder.flatten(args, kwargs).tensors
+    program, driver = executor._program, executor._program.driver
+    with driver.entered():
+        stream = driver.current_stream(driver.index)
+        arena, table, outputs = program.new_arena(), program.new_table(), executor.fresh_outputs()
+        table.write(program.addresses.cell_pointers(addresses_of(inputs), addresses_of(outputs)), stream)
+        at = bases(program, arena, table.address, executor._faults.address)
+        launches = program.addresses.bind(at)
+        program.launch(launches, stream)
+        driver.synchronize()
+        kept = (compiled, arena, table, inputs, outputs)
+        return tuple(
+            _repeated(program, launch, planned.kernel, repeats, kept)
+            for launch, planned in zip(launches, program.plan.launches, strict=True)
+        )
+
+
+def _repeated(
+    program: Any, launch: BoundLaunch, node: Node, repeats: int, kept: tuple[Any, ...]
+) -> RepeatedKernel:
+    driver = program.driver
+    graph = driver.capture(lambda stream: program.launch((launch,) * repeats, stream))
+    replay = partial(_replay, driver, int(graph.graphExec))
+    kernel = launch.kernel
+    return RepeatedKernel(kernel.name, node, kernel.grid, kernel.block, replay, (*kept, graph))
+
+
+def _replay(driver: Any, handle: int) -> None:
+    driver.launch_graph(handle, driver.current_stream(driver.index))
