@@ -195,23 +195,33 @@ def test_the_second_program_of_a_source_is_not_compiled(cache_dir):
     assert first.stats()["compiles"] == compiles
 
 
+def gpu():
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def architecture():
+    major, minor = torch.cuda.get_device_capability()
+    return f"sm_{major}{minor}"
+
+
 def test_a_cache_without_a_directory_loads_too():
-    from dlrmc.runtime.cuda_module import load_functions, service_source
+    from dlrmc.runtime.cuda_driver import CudaDriver
+    from dlrmc.runtime.cuda_module import load_kernels, service_source
     from dlrmc.runtime.pointer_table import PointerTable
 
-    major, minor = torch.cuda.get_device_capability()
-    entry = ModuleCache(None).get(service_source(), f"sm_{major}{minor}")
-    functions = load_functions(entry, [kernel.name for kernel in entry.cubin.kernels])
-    table = PointerTable(450, torch.device("cuda", torch.cuda.current_device()), functions)
-    table.write([n + 2**40 for n in range(450)], stream=None)
-    torch.cuda.synchronize()
-    assert table._memory.tolist() == [n + 2**40 for n in range(450)]
+    entry = ModuleCache(None).get(service_source(), architecture())
+    kernels = load_kernels(entry, [kernel.name for kernel in entry.cubin.kernels])
+    for count in (1, 32, 100, 400, 450):
+        table = PointerTable(count, gpu(), kernels.handles, CudaDriver(gpu()).launch_kernel)
+        table.write([n + 2**40 for n in range(count)], stream=0)
+        torch.cuda.synchronize()
+        assert table._memory.tolist() == [n + 2**40 for n in range(count)]
 
 
 def test_more_than_48_kib_of_dynamic_shared_memory():
-    import numpy as np
-
-    from dlrmc.runtime.cuda_module import allow_shared_memory, load_functions
+    from dlrmc.runtime.cuda_driver import CudaDriver
+    from dlrmc.runtime.cuda_module import allow_shared_memory, load_kernels
+    from dlrmc.runtime.kernel_arguments import KernelArguments
 
     source = """
 extern "C" __global__ void big(float* x) {
@@ -222,14 +232,84 @@ extern "C" __global__ void big(float* x) {
   x[threadIdx.x] = tile[24575 - threadIdx.x];
 }
 """
-    major, minor = torch.cuda.get_device_capability()
-    functions = load_functions(ModuleCache(None).get(source, f"sm_{major}{minor}"), ["big"])
+    kernels = load_kernels(ModuleCache(None).get(source, architecture()), ["big"])
     shared_bytes = 24576 * 4
-    allow_shared_memory(functions, {"big": shared_bytes})
+    allow_shared_memory(kernels, {"big": shared_bytes})
     x = torch.zeros(32, device="cuda")
-    functions["big"]((1,), (32,), (np.uint64(x.data_ptr()),), shared_bytes, None)
+    torch.cuda.synchronize()
+    arguments = KernelArguments.of_pointers([x.data_ptr()])
+    CudaDriver(gpu()).launch_kernel(
+        kernels.handles["big"], 1, 1, 1, 32, 1, 1, shared_bytes, 0, arguments.address, 0
+    )
     torch.cuda.synchronize()
     assert x.tolist() == [24575.0 - i for i in range(32)]
+
+
+# -- the caller's own tensors for the results, and instances
+
+
+def test_out_is_written_and_returned(lookup):
+    dense, ids = request(1)
+    out = (torch.empty(4, 3, device="cuda"), torch.empty(4, 3, device="cuda"))
+    for number in range(3):
+        other = request(number)
+        dense.copy_(other[0])
+        ids.copy_(other[1])
+        found = lookup(dense, ids, out=out)
+        assert found[0] is out[0]
+        assert found[1] is out[1]
+        assert same(found, dense, ids)
+    with pytest.raises(InputError, match="shares memory"):
+        lookup(dense, ids, out=(dense, out[1]))
+    with pytest.raises(InputError, match="on cuda"):
+        lookup(dense, ids, out=(out[0].cpu(), out[1]))
+
+
+def test_results_that_are_dropped_and_results_that_are_kept(lookup):
+    kept = []
+    for number in range(60):
+        dense, ids = request(number)
+        found = lookup(dense, ids)
+        if number % 3:
+            kept.append((found, dense, ids))
+        del found
+    for each in kept:
+        assert same(*each)
+
+
+def test_a_tensor_that_changes_its_shape_in_place_is_noticed(lookup):
+    dense, ids = request(1)
+    for _ in range(2):
+        assert same(lookup(dense, ids), dense, ids)
+    dense.resize_(4, 2)
+    with pytest.raises(InputError, match=r"f32\[4,2\]"):
+        lookup(dense, ids)
+    other = request(2)
+    dense.set_(other[0])
+    ids.data = other[1]
+    assert same(lookup(dense, ids), *other)
+    transposed = dense.t().contiguous()
+    for _ in range(2):
+        lookup(dense, ids)
+    transposed.t_()
+    assert same(lookup(transposed, ids), *other)
+
+
+def test_replicas_serve_beside_each_other(lookup):
+    replicas = [lookup, lookup.replica(), lookup.replica()]
+    tables = {replica._executor._program.residents.tensors[0].data_ptr() for replica in replicas}
+    assert len(tables) == 1
+    streams = [torch.cuda.Stream() for _ in replicas]
+    requests = [request(number) for number in range(3)]
+    torch.cuda.synchronize()
+    found = []
+    for turn in range(60):
+        with torch.cuda.stream(streams[turn % 3]):
+            found.append(replicas[turn % 3](*requests[turn % 3])[0])
+    torch.cuda.synchronize()
+    for turn, result in enumerate(found):
+        expected = eager_lookup(*(tensor.cpu() for tensor in requests[turn % 3]))[0]
+        torch.testing.assert_close(result.cpu(), expected, rtol=0, atol=0)
 
 
 # -- streams
@@ -261,6 +341,34 @@ def test_the_default_stream(lookup):
 
 def test_the_per_thread_default_stream(lookup):
     check_on_stream(lookup, torch.cuda.ExternalStream(2), 20)
+
+
+def test_a_stream_that_its_owner_destroys(lookup):
+    import cupy
+
+    for turn in range(20):
+        stream = cupy.cuda.Stream(non_blocking=True)
+        check_on_stream(lookup, torch.cuda.ExternalStream(stream.ptr), 2)
+        del stream
+        assert same(lookup(*request(turn)), *request(turn))
+
+
+def test_a_call_beside_a_capture_on_the_stream_of_the_last_call(lookup):
+    stream = torch.cuda.Stream()
+    dense, ids = request(1)
+    with torch.cuda.stream(stream):
+        lookup(dense, ids)
+    graph = torch.cuda.CUDAGraph()
+    x = torch.zeros(8, device="cuda")
+    found = []
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        x.add_(1)
+        thread = threading.Thread(target=lambda: found.append(lookup(dense, ids)))
+        thread.start()
+        thread.join()
+    graph.replay()
+    assert same(found[0], dense, ids)
+    assert x.tolist() == [1.0] * 8
 
 
 def test_cupys_current_stream_does_not_matter(lookup):
@@ -395,6 +503,38 @@ def test_a_bad_request_is_raised_at_the_start_of_the_next_call(lookup):
     check_message(caught.value, call=1)
     for number in range(3):
         assert same(lookup(*request(number)), *request(number))
+
+
+def test_the_call_is_counted_exactly(lookup):
+    for number in range(37):
+        lookup(*request(number))
+    lookup(DENSE.cuda(), BAD.cuda())
+    for number in range(5):
+        try:
+            lookup(*request(number))
+        except BoundsError as error:
+            caught = error
+            break
+    else:
+        with pytest.raises(BoundsError) as info:
+            lookup.check()
+        caught = info.value
+    assert (caught.input, caught.call, caught.limit) == ("ids", 38, 10)
+    assert (caught.position, caught.value) in [(2, 10**9), (3, -3)]
+    lookup.check()
+
+
+def test_a_step_tells_of_bad_ids(lookup):
+    dense, ids = request(1)
+    step = lookup.bind(dense, ids)
+    step()
+    ids.copy_(BAD)
+    step()
+    with pytest.raises(BoundsError, match="ids in call 2"):
+        step.check()
+    ids.copy_(IDS)
+    assert same(step(), dense, ids)
+    step.check()
 
 
 def test_raise_is_raised_by_the_call(cache_dir):
