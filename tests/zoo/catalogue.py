@@ -1,0 +1,52 @@
+"""All models of the zoo, by library."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from tests.zoo import deepctr_models, plain_models, rechub_models, torchfm_models
+from tests.zoo.model import ZooModel
+
+MODELS: tuple[ZooModel, ...] = (
+    *plain_models.MODELS,
+    *torchfm_models.MODELS,
+    *deepctr_models.MODELS,
+    *rechub_models.MODELS,
+)
+
+_MODULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "": "torch",
+        torchfm_models.LIBRARY: "torchfm",
+        deepctr_models.LIBRARY: "deepctr_torch",
+        rechub_models.LIBRARY: "torch_rechub",
+    }
+)
+
+# Classes that torch.export itself does not take, and why; they are listed, not counted.
+NOT_EXPORTABLE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "deepctr-torch/DIEN": "recurrence over packed sequences",
+        "torch-rechub/NARM": "recurrence over packed sequences",
+    }
+)
+
+
+def is_installed(library: str) -> bool:
+    """Whether the models of a library can be made here."""
+    return importlib.util.find_spec(_MODULES[library]) is not None
+
+
+def select(patterns: Sequence[str]) -> list[ZooModel]:
+    """The models whose label contains one of the patterns; all where there are none.
+
+    Raises:
+        ValueError: a pattern fits no model.
+    """
+    for pattern in patterns:
+        if not any(pattern in model.label for model in MODELS):
+            raise ValueError(f"no model of the zoo is called {pattern!r}")
+    return [model for model in MODELS if not patterns or any(pattern in model.label for pattern in patterns)]

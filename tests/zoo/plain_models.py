@@ -1,0 +1,135 @@
+"""The plain DLRM in every variant that its public implementation has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.models.plain import PlainConfig, StackedTableDlrm, build, example_inputs, mlp, pair_table
+from tests.zoo.model import Example, ZooModel
+
+TABLES, ROWS, DIM, DENSE, BAG = 4, 60, 8, 5, 3
+
+
+class QuotientRemainderBag(nn.Module):
+    """Two small tables whose rows are multiplied, added or concatenated: ids [B * bag], offsets [B].
+
+    The quotient is taken in float32, as the public implementation does.
+    """
+
+    def __init__(self, rows: int, collisions: int, dim: int, operation: str) -> None:
+        super().__init__()
+        self.collisions, self.operation = collisions, operation
+        width = dim // 2 if operation == "concat" else dim
+        self.quotients = nn.Parameter(torch.randn(-(-rows // collisions), width))
+        self.remainders = nn.Parameter(torch.randn(collisions, width))
+
+    def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        quotients = (ids / self.collisions).long()
+        remainders = torch.remainder(ids, self.collisions).long()
+        of_quotients = F.embedding_bag(quotients, self.quotients, offsets, mode="sum")
+        of_remainders = F.embedding_bag(remainders, self.remainders, offsets, mode="sum")
+        if self.operation == "concat":
+            return torch.cat((of_quotients, of_remainders), dim=1)
+        return of_quotients + of_remainders if self.operation == "add" else of_quotients * of_remainders
+
+
+class ProjectedBag(nn.Module):
+    """A narrow table, projected to the common width."""
+
+    def __init__(self, rows: int, width: int, dim: int) -> None:
+        super().__init__()
+        self.bag = nn.EmbeddingBag(rows, width, mode="sum")
+        self.projection = nn.Linear(width, dim, bias=False) if width != dim else nn.Identity()
+
+    def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return self.projection(self.bag(ids, offsets))
+
+
+class WeightedBag(nn.Module):
+    """A table whose rows have a weight each, fixed or learned."""
+
+    def __init__(self, rows: int, dim: int, *, is_learned: bool) -> None:
+        super().__init__()
+        self.bag = nn.EmbeddingBag(rows, dim, mode="sum")
+        self.weight = nn.Parameter(torch.rand(rows), requires_grad=is_learned)
+
+    def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return self.bag(ids, offsets, per_sample_weights=self.weight.gather(0, ids))
+
+
+class BagDlrm(nn.Module):
+    """Bottom MLP, any kind of bag a table, dots of pairs, top MLP: dense [B, dense], ids and offsets."""
+
+    def __init__(self, bags: list[nn.Module]) -> None:
+        super().__init__()
+        self.bags = nn.ModuleList(bags)
+        self.bottom = mlp((DENSE, 16, DIM), nn.ReLU)
+        self.rows, self.columns = pair_table(PlainConfig(num_cat=len(bags)))
+        self.top = mlp((DIM + len(self.rows), 16, 1), nn.Sigmoid)
+
+    def forward(
+        self, dense: torch.Tensor, offsets: list[torch.Tensor], ids: list[torch.Tensor]
+    ) -> torch.Tensor:
+        x = self.bottom(dense)
+        rows = [bag(i, o) for bag, i, o in zip(self.bags, ids, offsets, strict=True)]
+        features = torch.cat([x, *rows], dim=1).view(x.shape[0], -1, DIM)
+        dots = torch.bmm(features, torch.transpose(features, 1, 2))
+        return self.top(torch.cat([x, dots[:, self.rows, self.columns]], dim=1))
+
+
+def _inputs(batch: int, dtype: torch.dtype = torch.int64) -> tuple[Any, ...]:
+    config = PlainConfig(num_cat=TABLES, rows=ROWS, dim=DIM, dense_width=DENSE)
+    return example_inputs(config, batch, BAG, id_dtype=dtype)[0]
+
+
+def _bags(make: Callable[[int], nn.Module]) -> Callable[[int], Example]:
+    return lambda batch: Example(BagDlrm([make(table) for table in range(TABLES)]), _inputs(batch))
+
+
+def _plain(id_dtype: torch.dtype = torch.int64, **options: Any) -> Callable[[int], Example]:
+    """The configurable model of the other tests."""
+
+    def make(batch: int) -> Example:
+        config = PlainConfig(num_cat=TABLES, rows=ROWS, dim=DIM, dense_width=DENSE, **options)
+        args, kwargs = example_inputs(config, batch, BAG, id_dtype=id_dtype)
+        return Example(build(config), args, kwargs)
+
+    return make
+
+
+def _stacked_table(batch: int) -> Example:
+    config = PlainConfig(num_cat=TABLES, rows=ROWS, dim=DIM, dense_width=DENSE)
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(0, TABLES * ROWS, (batch * TABLES * 2,), generator=generator)
+    return Example(StackedTableDlrm(config), (torch.randn(batch, DENSE, generator=generator), ids))
+
+
+_MAKERS: tuple[tuple[str, Callable[[int], Example]], ...] = (
+    ("dot", _plain()),
+    ("dot with the diagonal", _plain(interaction="dot_diag")),
+    ("dot, upper triangle", _plain(interaction="upper")),
+    ("cat", _plain(interaction="cat")),
+    ("features stacked", _plain(join="stack")),
+    ("features viewed", _plain(join="view")),
+    ("pairs in buffers", _plain(index_form="buffer")),
+    ("pairs in lists", _plain(index_form="mask_list")),
+    ("mean bags", _plain(mode="mean")),
+    ("max bags", _plain(mode="max")),
+    ("inputs stacked", _plain(inputs="stacked")),
+    ("inputs in dicts", _plain(inputs="dict")),
+    ("int32 ids", _plain(torch.int32)),
+    ("one stacked table", _stacked_table),
+    ("fixed weights", _bags(lambda table: WeightedBag(ROWS, DIM, is_learned=False))),
+    ("learned weights", _bags(lambda table: WeightedBag(ROWS, DIM, is_learned=True))),
+    ("quotient-remainder, multiplied", _bags(lambda table: QuotientRemainderBag(ROWS, 4, DIM, "mult"))),
+    ("quotient-remainder, added", _bags(lambda table: QuotientRemainderBag(ROWS, 4, DIM, "add"))),
+    ("quotient-remainder, concatenated", _bags(lambda table: QuotientRemainderBag(ROWS, 4, DIM, "concat"))),
+    ("mixed widths", _bags(lambda table: ProjectedBag(ROWS, (2, 4, 8, 8)[table], DIM))),
+)
+
+MODELS: tuple[ZooModel, ...] = tuple(ZooModel("", name, maker, "DLRM") for name, maker in _MAKERS)
