@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import map_operands
 from dlrmc.ir.strided import VIEW_OPS, resolve_strided
@@ -69,7 +67,7 @@ def _is_looked_up(graph: Graph, value: Node, user: Node) -> bool:
 
 
 def _derive(graph: Graph, root: Node) -> None:
-    members = _members(root)
+    members = _members(graph, root)
     outer = [node for node in members if node.is_op("weight", "derive")]
     body = Graph("body")
     inner = {node: body.input(node.name, node.type) for node in outer}
@@ -89,17 +87,13 @@ def _derive(graph: Graph, root: Node) -> None:
             graph.erase(node)
 
 
-def _members(root: Node) -> list[Node]:
+def _members(graph: Graph, root: Node) -> list[Node]:
     """The root and all that it is made of, down to weights, consts and derived values, operands first."""
-    members: dict[Node, None] = {}
-
-    def visit(node: Node) -> Iterator[Node]:
-        if node in members:
-            return
-        if not node.is_op("derive"):
-            for operand in node.inputs:
-                yield from visit(operand)
-        members[node] = None
-        yield node
-
-    return list(visit(root))
+    above = {root}
+    open_nodes = [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        fresh = [] if node.is_op("derive") else [operand for operand in node.inputs if operand not in above]
+        above.update(fresh)
+        open_nodes.extend(fresh)
+    return [node for node in graph.nodes if node in above]

@@ -25,9 +25,18 @@ def is_filled_with(node: Node, value: float) -> bool:
 
 def is_uniform(node: Node) -> bool:
     """Whether the value is made of weights and constants only, so that it is the same for every request."""
-    if node.is_op("weight", "const", "derive"):
-        return True
-    return bool(node.inputs) and all(is_uniform(operand) for operand in node.inputs)
+    seen = {node}
+    open_nodes = [node]
+    while open_nodes:
+        current = open_nodes.pop()
+        if current.is_op("weight", "const", "derive"):
+            continue
+        if current.is_op("input", "kernel"):
+            return False
+        fresh = [operand for operand in current.inputs if operand not in seen]
+        seen.update(fresh)
+        open_nodes.extend(fresh)
+    return True
 
 
 # -- triangles

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dlrmc.ir.graph import Node
+from dlrmc.ir.types import DType
 from dlrmc.passes.builder import Builder
 from dlrmc.passes.matching import Match
 from dlrmc.passes.predicates import is_read_by_parts, is_uniform
@@ -52,6 +53,9 @@ def _scaled(b: Builder, m: Match) -> Node:
 
 
 def _is_uniform_scale(m: Match) -> bool:
+    # In 16 bits the scaled weight would be rounded, which torch does not do.
+    if m.T not in (DType.F32, DType.F64):
+        return False
     parameters = (m.w, m.s) if m.b is None else (m.w, m.s, m.b)
     return _is_row_vector(m) and all(is_uniform(value) for value in parameters)
 
