@@ -142,10 +142,11 @@ def read_csv(path: Path) -> tuple[Row, ...]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
+            found = tuple(reader.fieldnames or ())
             lines = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(str(path), found=str(error), expected="a CSV of `dlrmc bench`") from error
-    missing = [name for name in FIELDS if name not in (reader.fieldnames or ())]
+    missing = [name for name in FIELDS if name not in found]
     if missing:
         raise InputError(
             str(path),
@@ -178,6 +179,10 @@ def _text(value: Any) -> str:
 
 
 def _parsed(line: dict[str, str], place: str) -> Row:
+    if None in line.values():
+        raise InputError(
+            place, found="a line that ends too early", expected="all columns", hint="delete the line"
+        )
     values: dict[str, Any] = {}
     for name, kind in get_type_hints(Row).items():
         text = line[name]
@@ -188,6 +193,6 @@ def _parsed(line: dict[str, str], place: str) -> Row:
                 values[name] = int(text)
             else:
                 values[name] = float(text) if text else None
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputError(f"{place}, column {name}", found=repr(text), expected="a number") from error
     return Row(**values)

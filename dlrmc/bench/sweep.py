@@ -173,6 +173,7 @@ def _measured(bench: Bench, work: Work, variant: Variant, facts: dict[str, Any])
         work.load(work.requests[0])
         runner = variant.prepare(work)
         errors = check(work, runner)
+        runner.arm()
         times = measure(
             runner.call,
             _timer_of(bench, runner),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import cycle
 from typing import Any
 
 from dlrmc.bench.variants.runner import Runner
@@ -38,7 +39,9 @@ def fresh_call(work: Work) -> Runner:
         args, kwargs = source.next()
         return compiled(*args, **kwargs)
 
-    return Runner(run, refresh=source.refresh, compile_s=compile_s, export_s=work.exported[1])
+    return Runner(
+        run, refresh=source.refresh, arm=source.fill, compile_s=compile_s, export_s=work.exported[1]
+    )
 
 
 class _FreshArguments:
@@ -48,14 +51,19 @@ class _FreshArguments:
         self._work = work
         request_bytes = max(1, sum(tensor.nbytes for tensor in work.live))
         self._count = max(_FRESH_REQUESTS_MIN, min(_FRESH_REQUESTS_MAX, _FRESH_BYTES_MAX // request_bytes))
-        self._next = 0
         self.refresh()
 
     def refresh(self) -> None:
-        """Copy what the live inputs hold now."""
-        self._requests = [self._work.fresh_arguments() for _ in range(self._count)]
+        """Copy what the live inputs hold now, for one call."""
+        self._copy(1)
+
+    def fill(self) -> None:
+        """Copy what the live inputs hold now, for all calls to come."""
+        self._copy(self._count)
 
     def next(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of the next call."""
-        self._next = (self._next + 1) % self._count
-        return self._requests[self._next]
+        return next(self._requests)
+
+    def _copy(self, count: int) -> None:
+        self._requests = cycle([self._work.fresh_arguments() for _ in range(count)])

@@ -22,6 +22,7 @@ class Runner:
     Args:
         call: issues the work of one request and gives its result.
         refresh: takes over what the live inputs hold now.
+        arm: gets ready to be timed, after the last `refresh`.
         read: the tensors of a result, on the CPU.
         synchronize: waits for the work, where the device's own clock cannot; then no events are used.
         compile_s: seconds of compiling, autotuning included, without the export.
@@ -31,6 +32,7 @@ class Runner:
 
     call: Callable[[], Any]
     refresh: Callable[[], None] = _do_nothing
+    arm: Callable[[], None] = _do_nothing
     read: Callable[[Any], tuple[torch.Tensor, ...]] = read_tensors
     synchronize: Callable[[], None] | None = None
     compile_s: float = 0.0
