@@ -59,6 +59,10 @@ class Binder:
     Args:
         program: as imported.
         devices: the kinds of device an input may be on, the model's first: `("cuda:0", "cpu")`.
+
+    Attributes:
+        plain_results: makes the model's results of the tensors of `graph.outputs` where they are one tensor
+            or a flat tuple; None where it takes more.
     """
 
     def __init__(self, program: ImportedProgram, devices: Sequence[str]) -> None:
@@ -80,7 +84,7 @@ class Binder:
         self._places = [place for _, place in order]
         self._is_in_order = self._places == list(range(len(self._inputs)))
         self._guard = MetadataGuard()
-        self._plain_results = _plain_results(self._outputs, self._out_spec)
+        self.plain_results = _plain_results(self._outputs, self._out_spec)
 
     @property
     def signature(self) -> str:
@@ -92,6 +96,16 @@ class Binder:
     def names(self) -> tuple[str, ...]:
         """The names of all arguments, positional ones first."""
         return (*self._positional, *self._keywords)
+
+    def recognise(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor] | None:
+        """The tensors of a call that looks like an earlier good one, ready to be read; None of any other.
+
+        The short way, for programs whose inputs are tensors only and whose results are one or a flat tuple.
+        """
+        if not self._is_in_order or self.plain_results is None:
+            return None
+        leaves = self._plan.leaves(args, kwargs)
+        return leaves if leaves is not None and self._guard.accepts(leaves) else None
 
     def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments in the program's order, checked.
@@ -135,8 +149,8 @@ class Binder:
             leaves: of `flatten`; a result may be one of the arguments themselves.
             values: the tensors of `graph.outputs`.
         """
-        if self._plain_results is not None:
-            return self._plain_results(values)
+        if self.plain_results is not None:
+            return self.plain_results(values)
         results: list[Any] = []
         for output in self._outputs:
             match output:

@@ -27,12 +27,22 @@ class FlatteningPlan:
     ) -> None:
         self._args = [_flattener(value, is_leaf) for value in args]
         self._kwargs = [(name, _flattener(value, is_leaf)) for name, value in kwargs.items()]
+        self._shallow = _shallow_args(args, kwargs, is_leaf)
 
     def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """The leaves, or None where the structure is another, or one that this plan cannot tell."""
         if len(args) != len(self._args) or len(kwargs) != len(self._kwargs):
             return None
         leaves: list[Any] = []
+        if self._shallow is not None:
+            for (kind, count), value in zip(self._shallow, args):  # noqa: B905 - equal lengths, checked above
+                if kind is None:
+                    leaves.append(value)
+                elif type(value) is kind and len(value) == count:
+                    leaves += value
+                else:
+                    return None
+            return leaves
         for flatten, value in zip(self._args, args):  # noqa: B905 - equal lengths, checked above
             if not flatten(value, leaves):
                 return None
@@ -40,6 +50,21 @@ class FlatteningPlan:
             if name not in kwargs or not flatten(kwargs[name], leaves):
                 return None
         return leaves
+
+
+def _shallow_args(
+    args: Sequence[Any], kwargs: Mapping[str, Any], is_leaf: Callable[[Any], bool]
+) -> list[tuple[type | None, int]] | None:
+    """Type and length of each argument, where all are leaves (None, 1) or sequences of leaves, else None."""
+    shallow: list[tuple[type | None, int]] = []
+    for value in args:
+        if is_leaf(value):
+            shallow.append((None, 1))
+        elif type(value) in (list, tuple) and all(map(is_leaf, value)):
+            shallow.append((type(value), len(value)))
+        else:
+            return None
+    return None if kwargs else shallow
 
 
 def _flattener(example: Any, is_leaf: Callable[[Any], bool]) -> Flattener:
