@@ -64,7 +64,7 @@ def test_a_short_line_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     CsvFile(path, keep=False).append(ROWS[0])
     path.write_text(path.read_text()[:-60])
-    with pytest.raises(InputError, match="x.csv:2: a line that ends too early"):
+    with pytest.raises(InputError, match=r"x\.csv:2: a line that ends too early"):
         read_csv(path)
 
 

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dlrmc.bench.records import CsvFile
+from tests.bench.fake_bench import row
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    file = CsvFile(tmp_path / "x.csv", keep=False)
+    for variant, wall_us in (("dlrmc", 10.0), ("dlrmc_call", 16.0), ("eager", 200.0)):
+        file.append(row(variant, wall_us))
+    return tmp_path / "x.csv"
+
+
+def test_the_group_names_its_commands(cli: Cli) -> None:
+    done = cli("bench", "--help")
+    assert done.code == 0
+    assert all(name in done.out for name in ("sweep", "summarize", "model"))
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_without_a_gpu_nothing_is_measured_or_written(cli: Cli, small: Any, tmp_path: Path) -> None:
+    for arguments in (
+        ("bench", "sweep", "--out", tmp_path / "no.csv"),
+        ("bench", small.model, "--inputs", small.inputs),
+        ("bench", "--inputs", small.inputs, small.model),
+        ("profile", small.model, "--inputs", small.inputs),
+    ):
+        done = cli(*arguments)
+        assert (done.code, done.out) == (1, "")
+        assert "sees no GPU" in done.err
+        assert "dlrmc doctor" in done.err
+    assert not (tmp_path / "no.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bench", "sweep", "--batch", "two"), "option --batch"),
+        (("bench", "sweep", "--num-cat", "0"), "option --num-cat"),
+        (("bench", "sweep", "--preset", "criteo"), "option --preset"),
+        (("bench", "sweep", "--peers", "tvm"), "option --peers"),
+        (("bench", "sweep", "--precision", "fp8"), "option --precision"),
+        (("bench", "x.pt2", "--precision", "bf16"), "option --precision"),
+        (("bench", "summarize", "x.csv", "--against", "eager"), "option --against"),
+        (("bench", "summarize", "nowhere.csv"), "nowhere.csv"),
+    ],
+)
+def test_bad_options_come_before_the_work(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out) == (1, "")
+    assert message in done.err
+
+
+def test_a_summary(cli: Cli, results: Path, tmp_path: Path) -> None:
+    done = cli("bench", "summarize", results)
+    assert done.code == 0
+    assert "20.00 eager" in done.out
+    call = cli("bench", "summarize", results, "--against", "dlrmc_call", "-o", tmp_path / "x.md")
+    assert (call.code, call.out) == (0, "")
+    assert "12.50 eager" in (tmp_path / "x.md").read_text()
+
+
+def test_files_are_summarized_together(cli: Cli, results: Path, tmp_path: Path) -> None:
+    CsvFile(tmp_path / "y.csv", keep=False).append(row("dlrmc", 3.0, batch=16))
+    done = cli("bench", "summarize", results, tmp_path / "y.csv")
+    assert "| 2       | 16 " in done.out
+
+
+def test_drawings(cli: Cli, results: Path, tmp_path: Path) -> None:
+    assert cli("bench", "summarize", results, "--plot", tmp_path / "x.png").code == 0
+    assert (tmp_path / "x.png").stat().st_size > 1000
+    lines = cli("bench", "summarize", results, "--plot", tmp_path / "l.svg", "--lines", "batch")
+    assert lines.code == 1
+    assert "no two cells that differ in batch alone" in lines.err
