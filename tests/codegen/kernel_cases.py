@@ -148,6 +148,9 @@ def run_case(built: Built, index: int, *, order: str = "forward") -> Ran:
     case, kernel = built.cases[index], built.source.kernels[index]
     launch, buffers, faults = prepare(case, kernel)
     run_launches(built.module, [launch], buffers, order=order)
+    # Each block of a kernel that checks ends once: by that the host knows which call a fault belongs to.
+    assert faults["ended_blocks"][0] == (kernel.grid if kernel.sites else 0)
+    assert faults["blocks_before"][0] < kernel.grid
     count = len(case.body.inputs)
     return Ran(tuple(buffers[count : count + len(case.body.outputs)]), faults[0])
 
