@@ -129,6 +129,9 @@ def format_array(array: Array) -> str:
     """A constant's elements in row-major order; a scalar without brackets."""
     if array.ndim == 0:
         return format_scalar(array[()])
+    if array.dtype.kind in "iu":
+        # Pair tables have tens of thousands of elements.
+        return f"[{','.join(map(str, array.reshape(-1).tolist()))}]"
     return f"[{','.join(format_scalar(item) for item in array.reshape(-1))}]"
 
 

@@ -1,4 +1,4 @@
-"""Runs passes in order, verifies the graph after each, and keeps what each did."""
+"""Runs passes in order, verifies the graph after each, and says what each did."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from dlrmc.errors import DlrmcError, PassError, VerifyError
 from dlrmc.ir.graph import Graph
-from dlrmc.ir.printer import print_graph
 from dlrmc.ir.verify import verify
 from dlrmc.passes.pass_types import Pass, PassResult
 from dlrmc.passes.stages import ops_allowed_after
@@ -24,14 +23,12 @@ class Stage:
         changes: how many changes it made.
         counts: how often each named thing happened.
         time_us: how long it took, verification left out.
-        text: the graph after it.
     """
 
     name: str
     changes: int
     counts: Mapping[str, int]
     time_us: float
-    text: str
 
     @property
     def summary(self) -> str:
@@ -50,7 +47,7 @@ def run(
     Args:
         graph: rewritten in place.
         passes: in order; those of `dlrmc.passes.pipeline.PIPELINE`, or any others.
-        on_stage: called after each pass.
+        on_stage: called after each pass with the graph as it is then, which later passes change.
 
     Raises:
         PassError: a pass did what it must not, or left an op that no later pass takes.
@@ -62,7 +59,7 @@ def run(
         result = _run_unverified(graph, each)
         time_us = (time.perf_counter() - start) * 1e6
         _verify_stage(graph, each)
-        stages.append(Stage(each.name, result.changes, result.counts, time_us, print_graph(graph)))
+        stages.append(Stage(each.name, result.changes, result.counts, time_us))
         if on_stage is not None:
             on_stage(stages[-1], graph)
     return tuple(stages)
