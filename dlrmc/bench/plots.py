@@ -91,26 +91,35 @@ def draw_lines(rows: Sequence[Row], path: Path, size_name: str) -> None:
     for axis, (other, group) in zip(axes[0], groups.items(), strict=True):
         _draw_lines(axis, group, size_name)
         axis.set_title(f"wall{other}", fontsize=9)
+    figure.legend(*_legend(axes[0]), loc="outside lower center", ncols=3, fontsize=7)
     _save(figure, path, pyplot)
 
 
 def _draw_lines(axis: Any, group: Sequence[CellResult], size_name: str) -> None:
     ordered = sorted(group, key=lambda result: _magnitude(_size(result, size_name)))
     sizes = [_magnitude(_size(result, size_name)) for result in ordered]
-    for variant in VARIANTS:
+    for number, variant in enumerate(VARIANTS):
         times = [result.time_us(variant.name, "wall_us") for result in ordered]
         points = [(x, y) for x, y in zip(sizes, times, strict=True) if y is not None]
         if points:
-            width = 2.0 if variant.is_own else 1.0
-            axis.plot(
-                *zip(*points, strict=True), marker="o", markersize=3, linewidth=width, label=variant.title
-            )
+            style = {"color": f"C{number}", "linewidth": 2.0 if variant.is_own else 1.0}
+            axis.plot(*zip(*points, strict=True), marker="o", markersize=3, label=variant.title, **style)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xlabel(size_name)
     axis.set_ylabel("microseconds a call")
     axis.grid(visible=True, which="both", alpha=0.3)
-    axis.legend(fontsize=7)
+
+
+def _legend(axes: Any) -> tuple[list[Any], list[str]]:
+    """Handles and labels of all panels, each variant once, in the order of measurement."""
+    found = {
+        label: handle
+        for axis in axes
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    labels = [variant.title for variant in VARIANTS if variant.title in found]
+    return [found[label] for label in labels], labels
 
 
 def _magnitude(value: Any) -> float:

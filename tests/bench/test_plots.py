@@ -60,7 +60,7 @@ def test_lines_against_a_size(tmp_path: Path) -> None:
     found = texts(tmp_path / "x.svg")
     assert "<!-- batch -->" in found
     assert "<!-- wall, num_cat 32 -->" in found
-    assert found.count("<!-- inductor max-autotune + CUDA graph -->") == 2
+    assert found.count("<!-- inductor max-autotune + CUDA graph -->") == 1
 
 
 def test_lines_against_layers_use_the_first_width(tmp_path: Path) -> None:
