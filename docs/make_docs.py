@@ -6,16 +6,17 @@ A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; tests/test_
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from dlrmc import errors
-from dlrmc.codegen.kernels import ALL_KERNEL_IMPLS
+from dlrmc.codegen.kernels.registry import ALL_KERNEL_IMPLS
 from dlrmc.ir import verify
 from dlrmc.ir.node import LEAVES
 from dlrmc.ir.op import Arity, AttributeSpec, Op, Required
@@ -23,6 +24,7 @@ from dlrmc.ir.ops import ALL_OPS
 from dlrmc.ir.printer import format_attribute
 from dlrmc.passes.peepholes import THEMES
 from dlrmc.passes.pipeline import PIPELINE
+from dlrmc.passes.stages import ops_allowed_after
 
 FOLDER: Final = Path(__file__).parent
 _PART: Final = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -51,6 +53,14 @@ def invariants() -> Iterator[str]:
         number, _, text = line.partition(" ")
         if re.fullmatch(r"V\d+", number):
             yield f"- **{number}** {text.strip()}"
+
+
+def stages() -> Iterator[str]:
+    """The passes after which only some ops may stand outside of bodies."""
+    for each in PIPELINE:
+        allowed = ops_allowed_after(each.name)
+        if allowed is not None:
+            yield f"- after `{each.name}`: {', '.join(allowed)}"
 
 
 def passes() -> Iterator[str]:
@@ -86,6 +96,24 @@ def error_classes() -> Iterator[str]:
             yield from _row(f"`{name}`", _sentence(each))
 
 
+def error_examples() -> Iterator[str]:
+    """What each error says, raised for real."""
+    for example in _examples():
+        yield from (f"**`{example.error.__name__}`**: {example.deed}.", "")
+        yield from (f"    {line}".rstrip() for line in example.message().splitlines())
+        yield ""
+
+
+def _examples() -> tuple[Any, ...]:
+    spec = importlib.util.spec_from_file_location("error_examples", FOLDER / "error_examples.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look their annotations up
+    spec.loader.exec_module(module)
+    return module.EXAMPLES
+
+
 PARTS: Final = MappingProxyType(
     {
         "ops": ops,
@@ -94,6 +122,8 @@ PARTS: Final = MappingProxyType(
         "rules": rules,
         "kernels": kernels,
         "errors": error_classes,
+        "examples": error_examples,
+        "stages": stages,
     }
 )
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
+import textwrap
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from dlrmc import errors
+from dlrmc.ir.parser import parse_graph
+from dlrmc.ir.printer import print_graph
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -31,6 +37,28 @@ def test_generated_parts_are_current(make_docs: ModuleType) -> None:
 def test_every_part_that_can_be_generated_stands_in_a_document(make_docs: ModuleType) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
     assert [name for name in make_docs.PARTS if f"<!-- begin {name} -->" not in text] == []
+
+
+def test_every_error_has_an_example(make_docs: ModuleType) -> None:
+    classes = {
+        each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, Exception)
+    }
+    shown = [example.error for example in make_docs._examples()]
+    assert len(shown) == len(set(shown))
+    assert classes - set(shown) == {errors.DlrmcError}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_programs_in_the_documents_are_as_the_printer_writes_them(path: Path) -> None:
+    blocks = re.findall(
+        r"^    graph @.*?^    \}\n", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    for text in map(textwrap.dedent, blocks):
+        assert print_graph(parse_graph(text, path.name)) == text
+
+
+def test_the_document_of_the_ir_has_a_program() -> None:
+    assert "\n    graph @" in (ROOT / "docs" / "ir.md").read_text(encoding="utf-8")
 
 
 def test_a_part_is_replaced_and_the_rest_is_kept(make_docs: ModuleType) -> None:
