@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dlrmc.codegen.includes import include_text
-from dlrmc.codegen.kernels import find_kernel_impl
+from dlrmc.codegen.kernels.registry import find_kernel_impl
 from dlrmc.codegen.source import KernelContext, KernelSource, ModuleSource
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.printer import print_graph

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dlrmc.codegen.emit import emit_module, is_indirect, kernel_names
-from dlrmc.codegen.kernels import ALL_KERNEL_IMPLS, find_kernel_impl
+from dlrmc.codegen.kernels.registry import ALL_KERNEL_IMPLS, find_kernel_impl
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.parser import parse_graph

@@ -39,6 +39,34 @@ struct BagSource {
     int kind;
 };
 
+// The numbers of a BagSource, and whether its ids, offsets and weights are reached through slots.
+struct BagNumbers {
+    long long row_count;
+    long long id_count;
+    long long bag_stride;
+    long long padding_id;
+    int id_site;
+    int offset_site;
+    bool is_indirect[3];
+};
+
+// Completes a source of which the pointers have been written, those of slots as the slots' addresses.
+__device__ __forceinline__ void complete_source(BagSource& source, const BagNumbers& numbers) {
+    const auto read = [](const void* pointer, bool is_indirect) {
+        return is_indirect ? *static_cast<const void* const*>(pointer) : pointer;
+    };
+    source.ids = read(source.ids, numbers.is_indirect[0]);
+    source.offsets = read(source.offsets, numbers.is_indirect[1]);
+    source.weights = read(source.weights, numbers.is_indirect[2]);
+    source.row_count = numbers.row_count;
+    source.id_count = numbers.id_count;
+    source.bag_stride = numbers.bag_stride;
+    source.padding_id = numbers.padding_id;
+    source.id_site = numbers.id_site;
+    source.offset_site = numbers.offset_site;
+    source.kind = 0;
+}
+
 // The positions [begin, end) of one bag.
 struct BagBounds {
     long long begin;
@@ -55,68 +83,160 @@ struct EmbeddingBag {
     // Columns first_column to first_column + VECTOR of bag `bag` to `y`.
     static __device__ __forceinline__ void run(const BagSource& source, long long bag, long long bags,
                                                int first_column, bool reports, Element* y, Faults* faults) {
-        const BagBounds bounds = bounds_of(source, bag, bags, reports, faults);
-        const Id* const ids =
-            static_cast<const Id*>(source.ids) + (Kind::HAS_OFFSETS ? 0 : bag * source.bag_stride);
-        const Element* const weights =
-            static_cast<const Element*>(source.weights) + (Kind::HAS_WEIGHTS ? bag * Kind::WEIGHT_BAG : 0);
-        Compute values[Kind::VECTOR] = {};
-        long long count = 0;
-        bool is_bad = false;
-        for (long long at = bounds.begin; at < bounds.end; at += Kind::IN_FLIGHT) {
-            add_rows(source, ids, weights, at, bounds.end, first_column, values, count, is_bad);
-        }
-        if (is_bad && reports) {
-            const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
-            report_ids(ids, bounds, first, source.row_count, source.padding_id, source.id_site, faults);
-        }
-        if constexpr (Kind::MODE == BagMode::mean) {
+        const BagBounds bounds =
+            checked(source, bag, bags, load_bounds(source, bag, bags), reports, faults);
+        Sum sum;
+        add_from(source, bag, bounds, bounds.begin, first_column, sum);
+        finish(source, bag, bounds, sum, reports, y, faults);
+    }
+
+    // The same for ITEMS bags of tables of one kind, where `is_used` holds: the offsets of all are on their way before
+    // the first id is asked for, the first HEAD ids of all before the first row, and these rows before the first sum.
+    template <int ITEMS, int HEAD>
+    static __device__ __forceinline__ void run_many(const BagSource* const (&sources)[ITEMS],
+                                                    const long long (&bag)[ITEMS],
+                                                    const bool (&is_used)[ITEMS], Element* const (&y)[ITEMS],
+                                                    long long bags, int first_column, bool reports,
+                                                    Faults* faults) {
+        BagBounds bounds[ITEMS];
 #pragma unroll
-            for (int i = 0; i < Kind::VECTOR; ++i) {
-                if (count > 0) values[i] = values[i] / static_cast<Compute>(count);
+        for (int i = 0; i < ITEMS; ++i) {
+            bounds[i] = {0, 0};
+            if (is_used[i]) bounds[i] = load_bounds(*sources[i], bag[i], bags);
+        }
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i) {
+            if (is_used[i]) bounds[i] = checked(*sources[i], bag[i], bags, bounds[i], reports, faults);
+        }
+        Rows<HEAD> heads[ITEMS];
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+            load_ids(*sources[i], bag[i], bounds[i].begin, bounds[i].end, heads[i]);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+            load_rows(*sources[i], bag[i], bounds[i].begin, first_column, heads[i]);
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i) {
+            if (!is_used[i]) continue;
+            Sum sum;
+            add(heads[i], sum);
+            if (bounds[i].begin + HEAD < bounds[i].end) {
+                Sum rest = sum;
+                add_rest(*sources[i], bag[i], bounds[i], bounds[i].begin + HEAD, first_column, rest);
+                sum = rest;
             }
-        }
-        if constexpr (Kind::Y_IS_PACKED) {
-            store_pack<Kind::VECTOR>(y, values);
-        } else {
-#pragma unroll
-            for (int i = 0; i < Kind::VECTOR; ++i)
-                y[i * Kind::Y_COLUMN] = from_float<Element>(values[i]);
+            finish(*sources[i], bag[i], bounds[i], sum, reports, y[i], faults);
         }
     }
 
   private:
-    // Up to IN_FLIGHT rows from position `at` on.
-    static __device__ __forceinline__ void add_rows(const BagSource& source, const Id* ids,
-                                                    const Element* weights, long long at, long long end,
-                                                    int first_column, Compute (&values)[Kind::VECTOR],
-                                                    long long& count, bool& is_bad) {
+    // The sum of a bag so far.
+    struct Sum {
+        Compute values[Kind::VECTOR] = {};
+        long long count = 0;
+        bool is_bad = false;
+    };
+
+    // N neighbouring places of a bag: ids, and the rows that they name.
+    template <int N>
+    struct Rows {
+        long long id[N];
+        bool is_there[N];
+        bool is_read[N];
+        Pack<Element, Kind::VECTOR> rows[N];
+        Element weight[N];
+        bool is_bad;
+    };
+
+    static __device__ __forceinline__ const Id* ids_of(const BagSource& source, long long bag) {
+        return static_cast<const Id*>(source.ids) + (Kind::HAS_OFFSETS ? 0 : bag * source.bag_stride);
+    }
+
+    template <int N>
+    static __device__ __forceinline__ void load_ids(const BagSource& source, long long bag, long long at,
+                                                    long long end, Rows<N>& loaded) {
+        const Id* const ids = ids_of(source, bag);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            loaded.is_there[i] = at + i < end;
+            loaded.id[i] = 0;
+            if (loaded.is_there[i]) loaded.id[i] = static_cast<long long>(ids[(at + i) * Kind::ID_STRIDE]);
+        }
+    }
+
+    template <int N>
+    static __device__ __forceinline__ void load_rows(const BagSource& source, long long bag, long long at,
+                                                     int first_column, Rows<N>& loaded) {
         const Element* const table =
             static_cast<const Element*>(source.table) + first_column * Kind::TABLE_COLUMN;
-        long long id[Kind::IN_FLIGHT];
-        bool is_read[Kind::IN_FLIGHT];
-        Pack<Element, Kind::VECTOR> rows[Kind::IN_FLIGHT];
-        Element weight[Kind::IN_FLIGHT] = {};
+        const Element* const weights =
+            static_cast<const Element*>(source.weights) + (Kind::HAS_WEIGHTS ? bag * Kind::WEIGHT_BAG : 0);
+        loaded.is_bad = false;
 #pragma unroll
-        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
-            is_read[i] = at + i < end;
-            id[i] = is_read[i] ? static_cast<long long>(ids[(at + i) * Kind::ID_STRIDE]) : 0;
+        for (int i = 0; i < N; ++i) {
+            const long long id = loaded.id[i];
+            const bool is_padding = Kind::HAS_PADDING && id == source.padding_id;
+            const bool is_row = 0 <= id && id < source.row_count;
+            loaded.is_bad = loaded.is_bad || (loaded.is_there[i] && !is_padding && !is_row);
+            loaded.is_read[i] = loaded.is_there[i] && !is_padding && is_row;
+            loaded.rows[i] = {};
+            loaded.weight[i] = {};
+            if (loaded.is_read[i]) loaded.rows[i] = load_row(table + id * Kind::TABLE_ROW);
+            if (Kind::HAS_WEIGHTS && loaded.is_read[i]) {
+                loaded.weight[i] = weights[(at + i) * Kind::WEIGHT_STRIDE];
+            }
         }
+    }
+
+    template <int N>
+    static __device__ __forceinline__ void add(const Rows<N>& loaded, Sum& sum) {
+        sum.is_bad = sum.is_bad || loaded.is_bad;
 #pragma unroll
-        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
-            is_read[i] = is_read[i] && !(Kind::HAS_PADDING && id[i] == source.padding_id);
-            const bool is_row = 0 <= id[i] && id[i] < source.row_count;
-            is_bad = is_bad || (is_read[i] && !is_row);
-            is_read[i] = is_read[i] && is_row;
-            rows[i] = {};
-            if (is_read[i]) rows[i] = load_row(table + id[i] * Kind::TABLE_ROW);
-            if (Kind::HAS_WEIGHTS && is_read[i]) weight[i] = weights[(at + i) * Kind::WEIGHT_STRIDE];
+        for (int i = 0; i < N; ++i) {
+            if (!loaded.is_read[i]) continue;
+            add_row(loaded.rows[i], loaded.weight[i], sum.count == 0, sum.values);
+            ++sum.count;
         }
+    }
+
+    // All rows of the bag from position `at` on. Not inlined: most bags of a stage that loads heads end in them.
+    static __device__ __noinline__ void add_rest(const BagSource& source, long long bag, BagBounds bounds,
+                                                 long long at, int first_column, Sum& sum) {
+        add_from(source, bag, bounds, at, first_column, sum);
+    }
+
+    static __device__ __forceinline__ void add_from(const BagSource& source, long long bag,
+                                                    const BagBounds& bounds, long long at, int first_column,
+                                                    Sum& sum) {
+#pragma unroll 1
+        for (; at < bounds.end; at += Kind::IN_FLIGHT) {
+            Rows<Kind::IN_FLIGHT> loaded;
+            load_ids(source, bag, at, bounds.end, loaded);
+            load_rows(source, bag, at, first_column, loaded);
+            add(loaded, sum);
+        }
+    }
+
+    static __device__ __forceinline__ void finish(const BagSource& source, long long bag,
+                                                  const BagBounds& bounds, Sum& sum, bool reports, Element* y,
+                                                  Faults* faults) {
+        if (sum.is_bad && reports) {
+            const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
+            report_ids(ids_of(source, bag), bounds, first, source.row_count, source.padding_id, source.id_site,
+                       faults);
+        }
+        if constexpr (Kind::MODE == BagMode::mean) {
 #pragma unroll
-        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
-            if (!is_read[i]) continue;
-            add_row(rows[i], weight[i], count == 0, values);
-            ++count;
+            for (int i = 0; i < Kind::VECTOR; ++i) {
+                if (sum.count > 0) sum.values[i] = sum.values[i] / static_cast<Compute>(sum.count);
+            }
+        }
+        if constexpr (Kind::Y_IS_PACKED) {
+            store_pack<Kind::VECTOR>(y, sum.values);
+        } else {
+#pragma unroll
+            for (int i = 0; i < Kind::VECTOR; ++i)
+                y[i * Kind::Y_COLUMN] = from_float<Element>(sum.values[i]);
         }
     }
 
@@ -147,8 +267,8 @@ struct EmbeddingBag {
         }
     }
 
-    static __device__ __forceinline__ BagBounds bounds_of(const BagSource& source, long long bag,
-                                                          long long bags, bool reports, Faults* faults) {
+    static __device__ __forceinline__ BagBounds load_bounds(const BagSource& source, long long bag,
+                                                            long long bags) {
         if constexpr (!Kind::HAS_OFFSETS) {
             return {0, source.id_count};
         } else {
@@ -157,13 +277,23 @@ struct EmbeddingBag {
             const long long begin = offsets[bag * Kind::OFFSET_STRIDE];
             const long long end =
                 has_next ? static_cast<long long>(offsets[(bag + 1) * Kind::OFFSET_STRIDE]) : source.id_count;
-            const bool is_good =
-                0 <= begin && begin <= end && end <= source.id_count && (bag > 0 || begin == 0);
+            return {begin, end};
+        }
+    }
+
+    // The bounds clamped to the ids that there are; malformed ones are recorded.
+    static __device__ __forceinline__ BagBounds checked(const BagSource& source, long long bag, long long bags,
+                                                        const BagBounds& bounds, bool reports,
+                                                        Faults* faults) {
+        if constexpr (!Kind::HAS_OFFSETS) {
+            return bounds;
+        } else {
+            const bool is_good = 0 <= bounds.begin && bounds.begin <= bounds.end &&
+                                 bounds.end <= source.id_count && (bag > 0 || bounds.begin == 0);
             if (!is_good && reports) {
-                report_offsets(bag, bags, begin, end, source.id_count, source.offset_site, faults);
+                report_offsets(bag, bags, bounds.begin, bounds.end, source.id_count, source.offset_site, faults);
             }
-            const long long clamped = clamp(begin, source.id_count);
-            return {clamped, clamp(end, source.id_count)};
+            return {clamp(bounds.begin, source.id_count), clamp(bounds.end, source.id_count)};
         }
     }
 

@@ -48,6 +48,7 @@ struct LinearTensor {
     static __device__ __forceinline__ void run(const float* x, const float* w, const float* bias, Y y,
                                                float* scratch, int rows, int thread, int threads) {
         const int lane = thread % 32;
+#pragma unroll 1
         for (int unit = thread / 32; unit < units; unit += threads / 32) {
             float sums[column_tiles][4] = {};
             add_products(x, w, unit, lane, sums);
@@ -82,13 +83,16 @@ struct LinearTensor {
         const int first_step = unit % Sizes::K_SLICES * slice_steps;
         const float* const x_row = x + (row_of(unit) + lane / 4) * Sizes::X_STRIDE + lane % 4 * 4;
         float corrections[column_tiles][4] = {};
-#pragma unroll 2
+        float more_corrections[column_tiles][4] = {};
+#pragma unroll 1
         for (int step = first_step; step < first_step + slice_steps; ++step) {
             if (k_steps % Sizes::K_SLICES != 0 && step >= k_steps) break;
             const Pack<float, 4> upper = load_pack<4>(x_row + step * 16);
             const Pack<float, 4> lower = load_pack<4>(x_row + 8 * Sizes::X_STRIDE + step * 16);
             unsigned a_high[2][4];
             unsigned a_low[2][4];
+            unsigned b_high[2][column_tiles][2];
+            unsigned b_low[2][column_tiles][2];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const SplitTf32 first(upper.at[i]);
@@ -103,25 +107,35 @@ struct LinearTensor {
                 const Pack<float, 4> weights =
                     load_weights(w, column_of(unit, tile) + lane / 4, step * 16 + lane % 4 * 4);
 #pragma unroll
-                for (int half = 0; half < 2; ++half) {
-                    const SplitTf32 first(weights.at[half * 2]);
-                    const SplitTf32 second(weights.at[half * 2 + 1]);
-                    const unsigned b_high[2] = {first.high, second.high};
-                    if constexpr (Sizes::PRODUCTS == 3) {
-                        const unsigned b_low[2] = {first.low, second.low};
-                        mma_m16n8k8_tf32(corrections[tile], a_low[half], b_high, corrections[tile]);
-                        mma_m16n8k8_tf32(corrections[tile], a_high[half], b_low, corrections[tile]);
-                    }
-                    mma_m16n8k8_tf32(sums[tile], a_high[half], b_high, sums[tile]);
+                for (int i = 0; i < 4; ++i) {
+                    const SplitTf32 split(weights.at[i]);
+                    b_high[i / 2][tile][i % 2] = split.high;
+                    b_low[i / 2][tile][i % 2] = split.low;
                 }
+            }
+            // Neighbouring products are of different tiles: one that adds to the same sums would wait.
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                if constexpr (Sizes::PRODUCTS == 3) {
+                    multiply(a_low[half], b_high[half], corrections);
+                    multiply(a_high[half], b_low[half], more_corrections);
+                }
+                multiply(a_high[half], b_high[half], sums);
             }
         }
 #pragma unroll
         for (int tile = 0; tile < column_tiles; ++tile) {
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                sums[tile][i] += corrections[tile][i];
+                sums[tile][i] += corrections[tile][i] + more_corrections[tile][i];
         }
+    }
+
+    static __device__ __forceinline__ void multiply(const unsigned (&a)[4], const unsigned (&b)[column_tiles][2],
+                                                    float (&sums)[column_tiles][4]) {
+#pragma unroll
+        for (int tile = 0; tile < column_tiles; ++tile)
+            mma_m16n8k8_tf32(sums[tile], a, b[tile], sums[tile]);
     }
 
     // Weights k to k + 3 of column n; zeros past the end of w.
@@ -136,12 +150,13 @@ struct LinearTensor {
     static __device__ __forceinline__ void add_slices(const float* x, const float* w, const float* bias, Y y,
                                                       const float* scratch, int rows, int thread, int threads) {
         constexpr int packs = Sizes::ROW_TILES * column_groups * column_tiles * 32;
+#pragma unroll 1
         for (int item = thread; item < packs; item += threads) {
             const int lane = item % 32;
             const int tile = item / 32 % column_tiles;
             const int unit = item / (32 * column_tiles) * Sizes::K_SLICES;
             float sums[4] = {};
-#pragma unroll
+#pragma unroll 4
             for (int slice = 0; slice < Sizes::K_SLICES; ++slice) {
                 const Pack<float, 4> pack =
                     load_pack<4>(scratch + (((unit + slice) * column_tiles + tile) * 32 + lane) * 4);

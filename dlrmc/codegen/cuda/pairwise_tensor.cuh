@@ -27,12 +27,14 @@ struct PairwiseTensor {
     template <typename Z>
     static __device__ __forceinline__ void run(const float* x, Z z, int rows, int thread, int threads) {
         const int lane = thread % 32;
+#pragma unroll 1
         for (int unit = thread / 32; unit < rows * row_tiles; unit += threads / 32) {
             // The units with the most pairs first.
             tile(x + unit / row_tiles * Sizes::X_ROW, z, unit / row_tiles, row_tiles - 1 - unit % row_tiles, lane);
         }
         if constexpr (left_over > 0) {
             constexpr int pairs = left_over * Sizes::F;
+#pragma unroll 1
             for (int item = thread; item < rows * pairs; item += threads) {
                 const int i = tiled + item % pairs / Sizes::F;
                 store(z, x + item / pairs * Sizes::X_ROW, item / pairs, i, item % Sizes::F, NAN);
@@ -43,6 +45,8 @@ struct PairwiseTensor {
   private:
     template <typename Z>
     static __device__ __forceinline__ void tile(const float* features, Z z, int row, int row_tile, int lane) {
+        const int last_column = row_tile * 2 + 1;
+        SplitPack others[column_tiles];
         float sums[column_tiles][4] = {};
         const float* const a = features + (row_tile * 16 + lane / 4) * Sizes::X_FEATURE + lane % 4 * 4;
         const float* const b = features + lane / 4 * Sizes::X_FEATURE + lane % 4 * 4;
@@ -52,14 +56,22 @@ struct PairwiseTensor {
             const SplitPack lower(load_pack<4>(a + 8 * Sizes::X_FEATURE + k));
 #pragma unroll
             for (int column = 0; column < column_tiles; ++column) {
-                if (column > row_tile * 2 + 1) continue;
-                const SplitPack other(load_pack<4>(b + column * 8 * Sizes::X_FEATURE + k));
-                multiply(upper, lower, other, sums[column]);
+                if (column <= last_column)
+                    others[column] = SplitPack(load_pack<4>(b + column * 8 * Sizes::X_FEATURE + k));
+            }
+            // Neighbouring products are of different tiles: one that adds to the same sums would wait.
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                if constexpr (Sizes::PRODUCTS == 3) {
+                    multiply<true, false>(half, upper, lower, others, last_column, sums);
+                    multiply<false, true>(half, upper, lower, others, last_column, sums);
+                }
+                multiply<false, false>(half, upper, lower, others, last_column, sums);
             }
         }
 #pragma unroll
         for (int column = 0; column < column_tiles; ++column) {
-            if (column > row_tile * 2 + 1) continue;
+            if (column > last_column) continue;
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 store(z, features, row, row_tile * 16 + lane / 4 + i / 2 * 8, column * 8 + lane % 4 * 2 + i % 2,
@@ -72,6 +84,7 @@ struct PairwiseTensor {
         unsigned high[4];
         unsigned low[4];
 
+        SplitPack() = default;
         __device__ __forceinline__ explicit SplitPack(const Pack<float, 4>& values) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
@@ -82,23 +95,22 @@ struct PairwiseTensor {
         }
     };
 
-    // Adds the products of 16 k: of features `upper` and `lower` (8 below it) with `other`.
-    static __device__ __forceinline__ void multiply(const SplitPack& upper, const SplitPack& lower,
-                                                    const SplitPack& other, float (&sums)[4]) {
+    // Adds the products of 8 k, of the lower halves where said, of features `upper` and `lower` (8 below it) with each
+    // column's.
+    template <bool A_LOW, bool B_LOW>
+    static __device__ __forceinline__ void multiply(int half, const SplitPack& upper, const SplitPack& lower,
+                                                    const SplitPack (&others)[column_tiles], int last_column,
+                                                    float (&sums)[column_tiles][4]) {
+        const int k = half * 2;
+        const unsigned(&up)[4] = A_LOW ? upper.low : upper.high;
+        const unsigned(&down)[4] = A_LOW ? lower.low : lower.high;
+        const unsigned a[4] = {up[k], down[k], up[k + 1], down[k + 1]};
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int first = half * 2;
-            const unsigned a_high[4] = {upper.high[first], lower.high[first], upper.high[first + 1],
-                                        lower.high[first + 1]};
-            const unsigned a_low[4] = {upper.low[first], lower.low[first], upper.low[first + 1],
-                                       lower.low[first + 1]};
-            const unsigned b_high[2] = {other.high[first], other.high[first + 1]};
-            const unsigned b_low[2] = {other.low[first], other.low[first + 1]};
-            if constexpr (Sizes::PRODUCTS == 3) {
-                mma_m16n8k8_tf32(sums, a_low, b_high, sums);
-                mma_m16n8k8_tf32(sums, a_high, b_low, sums);
-            }
-            mma_m16n8k8_tf32(sums, a_high, b_high, sums);
+        for (int column = 0; column < column_tiles; ++column) {
+            if (column > last_column) continue;
+            const unsigned(&other)[4] = B_LOW ? others[column].low : others[column].high;
+            const unsigned b[2] = {other[k], other[k + 1]};
+            mma_m16n8k8_tf32(sums[column], a, b, sums[column]);
         }
     }
 
@@ -111,7 +123,7 @@ struct PairwiseTensor {
         *z.at(row, 0, Pairs::pair_index(low, high)) = sum;
     }
 
-    static __device__ __forceinline__ float dot(const float* x, const float* y) {
+    static __device__ __noinline__ float dot(const float* x, const float* y) {
         float sums[1][1] = {};
         add_dot_block<1, 1, Sizes::D_PADDED, 4, 4>(sums, x, y);
         return sums[0][0];

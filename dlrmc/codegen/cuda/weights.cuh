@@ -14,6 +14,8 @@ template <int PACK, int N, int K, int STRIDE, int PADDED, long long ROW, long lo
 __device__ __forceinline__ void copy_weights_async(float* to, const float* from, int thread, int threads) {
     constexpr int packs = K / PACK;
     static_assert(K % PACK == 0, "a pack may not cross the end of a row");
+    // Not unrolled, here and below: code that runs once costs more to fetch than it saves.
+#pragma unroll 1
     for (int item = thread; item < N * packs; item += threads) {
         const int n = item / packs;
         const int k = item % packs * PACK;
@@ -25,6 +27,7 @@ __device__ __forceinline__ void copy_weights_async(float* to, const float* from,
     }
     if constexpr (PADDED > K) {
         constexpr int columns = PADDED - K;
+#pragma unroll 1
         for (int item = thread; item < N * columns; item += threads)
             to[item / columns * STRIDE + K + item % columns] = 0.0f;
     }

@@ -179,7 +179,12 @@ class _Emission:
     def _tiles(self, phases: Sequence[Sequence[StageText]]) -> Iterator[str]:
         """The block's tiles: one, or all in steps of the grid."""
         early, late = self._weight_copies()
+        prologues = [text.prologue for phase in phases for text in phase if text.prologue]
+        for prologue in prologues:
+            yield from ["{", *indented(prologue), "}"]
         yield from early
+        if prologues:
+            yield "__syncthreads();"
         rows = self._tile.rows
         if self._tile.count == self._grid:
             yield from tile_rows(self._tile.batch, rows)

@@ -23,8 +23,9 @@ from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
 from dlrmc.ir.op import many, one, optional
 
-# Cycles, roughly: a trip to L2, one step of a shuffle butterfly, one round of a warp's turn.
+# Cycles, roughly: a trip to L2, one to shared memory, one step of a shuffle butterfly, one round of a warp's turn.
 _L2_LATENCY = 300
+_SHARED_LATENCY = 35
 _SHUFFLE = 30
 _TURN = 60
 
@@ -36,7 +37,7 @@ def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageCo
         problem = _with_resident_weights(problem, anchor, context.layout.weights[stage].name)
     if uses_tensor_cores(anchor) and _has_packs(problem):
         return _tensor_stage(stage, problem, anchor, x, context)
-    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads)
+    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads, _L2_LATENCY)
     name = f"{context.name}_{stage.name}"
     struct = constants_struct(
         f"{name}_sizes",
@@ -167,16 +168,17 @@ def _as_rows(window: Window, rows: int) -> Window:
     return flat
 
 
-def choose_stage_tile(shape: LinearShape, x_stride: int, threads: int) -> RowsTile:
+def choose_stage_tile(shape: LinearShape, x_stride: int, threads: int, latency: int) -> RowsTile:
     """How lanes and warps share the results of a stage: the candidate of least estimated time.
 
     Args:
         shape: of the product on one tile.
         x_stride: of the x tile, in elements.
         threads: of the block, all of which work on the stage.
+        latency: of a read of weights, in cycles.
     """
     candidates = list(_candidates(shape, x_stride, threads))
-    return min(candidates, key=lambda tile: _cycles(tile, shape, threads // WARP_LANES))
+    return min(candidates, key=lambda tile: _cycles(tile, shape, threads // WARP_LANES, latency))
 
 
 def _candidates(shape: LinearShape, x_stride: int, threads: int) -> Iterator[RowsTile]:
@@ -201,14 +203,14 @@ def _candidates(shape: LinearShape, x_stride: int, threads: int) -> Iterator[Row
                 )
 
 
-def _cycles(tile: RowsTile, shape: LinearShape, warps: int) -> float:
+def _cycles(tile: RowsTile, shape: LinearShape, warps: int, read_latency: int) -> float:
     sums = tile.rows_per_lane * tile.columns_per_lane
     steps = tile.steps(shape.k)
     turns = -(-tile.warp_blocks // warps)
     issued = steps * (4 * sums + 4 * tile.columns_per_lane + 4 * tile.rows_per_lane + 4)
     folds = tile.lanes_over_k.bit_length() - 1
     issued += 3 * folds * tile.columns_per_lane * max(1, tile.rows_per_lane // 2) + 20
-    latency = -(-steps // tile.unroll(shape)) * _L2_LATENCY + folds * _SHUFFLE + _TURN
+    latency = -(-steps // tile.unroll(shape)) * read_latency + folds * _SHUFFLE + _TURN
     busy = min(warps, tile.warp_blocks)
     return turns * (latency + issued * max(1.0, busy / 4))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dlrmc.codegen.kernels.embedding_bag import bags_of
+from dlrmc.codegen.rows.bag_sources import SOURCE_ELEMENTS, has_sources
 from dlrmc.codegen.rows.layout import Copy, Home, Layout, PlacedTile, SharedBuffer, anchor_of
 from dlrmc.codegen.rows.operand_tiles import (
     OperandTile,
@@ -118,7 +120,8 @@ class _Planner:
                 placed.buffer.touch(phase)
                 if placed.tile.padding:
                     placed.buffer.touch(0)
-            for value in stage.inputs:
+            # A stage with operand tiles reads these alone.
+            for value in () if self._tiles[stage] else stage.inputs:
                 if value in self._homes:
                     self._homes[value].buffer.touch(phase)
         for placed in self._known.values():
@@ -152,8 +155,13 @@ class _Planner:
 
     def _scratch(self, kernels: Sequence[Node]) -> dict[Node, SharedBuffer]:
         found: dict[Node, SharedBuffer] = {}
+        last_phase = max(self._phases.values())
         for stage in kernels:
             anchor = anchor_of(stage)
+            if anchor.is_op("embedding_bag_group") and has_sources(bags_of(anchor)):
+                elements = len(bags_of(anchor)) * SOURCE_ELEMENTS
+                found[stage] = SharedBuffer(f"{stage.name}_sources", DType.F32, elements, first=0)
+                found[stage].touch(last_phase if self._is_persistent else self._phases[stage])
             if not anchor.is_op("linear") or not uses_tensor_cores(anchor):
                 continue
             elements = choose_tensor_tile(anchor, self._threads).scratch_elements

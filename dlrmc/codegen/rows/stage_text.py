@@ -21,12 +21,14 @@ class StageText:
             so that stages of one phase begin with different warps), `rows` and `first_row`.
         includes: files of codegen/cuda.
         warps: how many warps have work, to turn the next stage's threads by.
+        prologue: statements that stand once before all phases, with a barrier behind them.
     """
 
     definitions: Sequence[str]
     statements: Sequence[str]
     includes: tuple[str, ...]
     warps: int
+    prologue: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ COLUMNS = 8
 _SPLIT_X = 30
 _STEP = 20
 _MEET = 300
+# What a warp alone takes for a step, and for each of its products.
+_STEP_LATENCY = 80
+_PRODUCT_LATENCY = 8
 _SCHEDULERS = 4
 
 
@@ -65,6 +68,6 @@ def _cycles(tile: TensorTile, steps: int, warps: int) -> float:
     busy = min(tile.units, warps)
     slice_steps = -(-steps // tile.k_slices)
     issued = slice_steps * (_SPLIT_X + tile.column_tiles * _STEP)
-    latency = slice_steps * 60
+    latency = slice_steps * (_STEP_LATENCY + tile.column_tiles * 6 * _PRODUCT_LATENCY)
     meet = _MEET + 8 * tile.k_slices if tile.k_slices > 1 else 0
     return turns * max(issued * max(1.0, busy / _SCHEDULERS), latency) + meet

@@ -59,8 +59,13 @@ class TilePlaces:
     def whole(self, value: Node) -> Place:
         """Where the operand behind a tile's input begins.
 
-        A slot is read where the pointer is used: a hundred tables' pointers would not fit into registers.
+        A slot is read where the pointer is used: a hundred tables' pointers would not fit into registers. A
+        value that the tile computes itself begins so far before its home that the first row stands there.
         """
+        if value in self.layout.homes:
+            home = self.of(value)
+            step = value.shape[0] // self.tile.rows * home.strides[0]
+            return Place(f"{home.pointer} - first_row * {step}", home.strides, 4)
         place = self.tile.operands[value].operand
         name = self.signature.operand_names[place]
         return self._operand(place, f"*{name}_slot" if self.context.indirect_operands[place] else name)
