@@ -17,6 +17,8 @@ from dlrmc.ir.rows import Rows, RowTag
 from dlrmc.ir.strided import VIEW_OPS
 from dlrmc.ir.subgraph import outline
 from dlrmc.ir.types import DType
+from dlrmc.passes.derive_weights import TABLE_BYTES_MAX
+from dlrmc.passes.derived_views import derive_view
 from dlrmc.passes.pass_types import PassResult
 from dlrmc.passes.row_tags import guess_batch, tag_rows
 
@@ -80,6 +82,9 @@ def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
         return False
     if any(value.type.dtype not in STAGE_DTYPES for value in (node, *node.inputs)):
         return False
+    views = [operand for operand in node.inputs if _is_view_of_weight(operand)]
+    if any(view.type.size_bytes > TABLE_BYTES_MAX for view in views):
+        return False
     if node.is_op("linear"):
         weight = node.inputs[-1 if node.operands[2] is None else -2]
         return weight.type.size_bytes <= LARGEST_WEIGHT_BYTES
@@ -92,7 +97,8 @@ def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
     for node in graph.nodes:
         steps = [0]
         for operand in node.inputs:
-            is_cut = node in members and not operand.is_op(*LEAVES, "derive")
+            is_resident = operand.is_op(*LEAVES, "derive") or _is_view_of_weight(operand)
+            is_cut = node in members and not is_resident
             is_cut = is_cut and (operand not in members or _is_jagged(node, operand))
             steps.append(level[operand] + is_cut)
         level[node] = max(steps)
@@ -111,6 +117,7 @@ def _is_worth_it(region: Sequence[Node], batch: int) -> bool:
 
 
 def _form(graph: Graph, region: Sequence[Node], outputs: Sequence[Node], batch: int) -> None:
+    _derive_views(graph, region)
     body, operands = outline(graph, region, outputs)
     attributes = {"impl": "row_program", "batch": batch}
     name = outputs[0].name if len(outputs) == 1 else f"{graph.name}_rows"
@@ -124,6 +131,20 @@ def _form(graph: Graph, region: Sequence[Node], outputs: Sequence[Node], batch: 
     for node in reversed(region):
         if node in graph and not graph.use_count(node):
             graph.erase(node)
+
+
+def _derive_views(graph: Graph, region: Sequence[Node]) -> None:
+    """A row program reads weights as packed rows, so that views of them are laid out at load."""
+    inside = set(region)
+    for node in region:
+        for operand in dict.fromkeys(node.inputs):
+            if operand not in inside and _is_view_of_weight(operand):
+                derive_view(graph, operand)
+
+
+def _is_view_of_weight(node: Node) -> bool:
+    """Whether the node shows a weight, a constant or a derived value in another shape."""
+    return node.is_op(*VIEW_OPS) and _under_views(node).is_op("weight", "const", "derive")
 
 
 def _outputs(graph: Graph, region: Sequence[Node]) -> tuple[Node, ...]:
