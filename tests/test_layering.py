@@ -15,9 +15,9 @@ ALLOWED = {
     "ir": set(),
     "frontend": {"ir"},
     "passes": {"ir"},
-    "schedule": {"ir"},
-    "codegen": {"ir", "schedule"},
-    "emulator": {"ir", "schedule", "codegen"},
+    "schedule": {"ir", "passes"},
+    "codegen": {"ir", "passes", "schedule"},
+    "emulator": {"ir", "passes", "schedule", "codegen"},
     "runtime": {"ir", "frontend", "passes", "schedule", "codegen", "emulator"},
 }
 OPEN_TO_ALL = {"errors", "options"}
