@@ -16,7 +16,7 @@ import ctypes
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +33,7 @@ from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_executor import CudaExecutor
 from dlrmc.runtime.cuda_module import SERVICE_KERNELS, LoadedKernels
 from dlrmc.runtime.cuda_program import CudaProgram
+from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.load import fault_log
 from dlrmc.runtime.metadata_guard import MetadataGuard
 from dlrmc.runtime.torch_internals import address_comparer, addresses_of, empty_maker
@@ -83,9 +84,9 @@ class NullDriver(CudaDriver):
         """Nothing to enter."""
         yield
 
-    def capture(self, issue: Callable[[int], None]) -> Any:
+    def make_graph(self, launches: Sequence[KernelLaunch]) -> Any:
         """A graph of nothing."""
-        return SimpleNamespace(graphExec=1)
+        return SimpleNamespace(handle=1)
 
     def new_event(self) -> Any:
         """An event that is always over."""
@@ -106,6 +107,9 @@ class NullDriver(CudaDriver):
         return False
 
     def synchronize(self) -> None:
+        """Nothing."""
+
+    def synchronize_stream(self) -> None:
         """Nothing."""
 
     def device_address(self, pinned: torch.Tensor) -> int:

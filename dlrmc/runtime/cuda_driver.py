@@ -7,12 +7,13 @@ as the call.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from dlrmc.runtime import cupy_modules
+from dlrmc.runtime.kernel_graph import KernelGraph, KernelLaunch
 
 PER_THREAD_STREAM = 2  # cudaStreamPerThread: one handle for a stream of each thread
 
@@ -46,20 +47,9 @@ class CudaDriver:
         with torch.cuda.device(self.device):
             yield
 
-    def capture(self, issue: Callable[[int], None]) -> Any:
-        """What `issue(stream)` launches, as an executable graph; its handle is `.graphExec`.
-
-        Relaxed: other threads may allocate meanwhile. The graph keeps nothing alive that it points at.
-        """
-        stream = self._cuda.Stream(non_blocking=True)
-        stream.begin_capture()
-        try:
-            issue(stream.ptr)
-        except BaseException:
-            with contextlib.suppress(Exception):  # the first error is the one to see
-                stream.end_capture()
-            raise
-        return stream.end_capture()
+    def make_graph(self, launches: Sequence[KernelLaunch]) -> Any:
+        """Kernels one after the other as an executable graph; its handle for `launch_graph` is `.handle`."""
+        return KernelGraph(launches)
 
     def new_event(self) -> Any:
         """An event; its handle is `.ptr`."""
@@ -85,8 +75,12 @@ class CudaDriver:
         return stream != 0 and torch.cuda.current_stream(self.device).stream_id == stream
 
     def synchronize(self) -> None:
-        """Wait for all work on the GPU."""
+        """Wait for all work on the GPU; an error while any stream of it is captured."""
         torch.cuda.synchronize(self.device)
+
+    def synchronize_stream(self) -> None:
+        """Wait for all work on torch's current stream of the GPU."""
+        torch.cuda.current_stream(self.device).synchronize()
 
     def device_address(self, pinned: torch.Tensor) -> int:
         """Where kernels find a tensor of pinned host memory."""

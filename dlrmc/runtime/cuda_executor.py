@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from dlrmc.errors import InputError
+from dlrmc.runtime.cuda_module import launch_all
 from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.device_faults import DeviceFaults
 from dlrmc.runtime.faults import FaultLog
-from dlrmc.runtime.graph_slots import GraphSlot, GraphSlots, bases
+from dlrmc.runtime.graph_slots import GraphSlot, GraphSlots
 from dlrmc.runtime.stream_order import StreamOrder
 from dlrmc.runtime.tensors import ALIGNMENT_BYTES, is_direct, make_direct
 from dlrmc.runtime.torch_internals import addresses_of, data_ptr, empty_maker
@@ -103,6 +104,7 @@ class CudaExecutor:
     def fault_count(self) -> int:
         """Faults in all calls up to now; see `Executor.fault_count`."""
         with self._lock, self._driver.entered():
+            self._order.wait()
             return self._log.total + self._faults.count()
 
     # -- one call --------------------------------------------------------------------------------------------
@@ -168,8 +170,7 @@ class CudaExecutor:
             outputs = [make() for make in self._makers]
         arena, table = program.new_arena(), program.new_table()
         table.write(program.addresses.cell_pointers(addresses_of(placed), addresses_of(outputs)), stream)
-        launches = program.addresses.bind(bases(program, arena, table.address, self._faults.address))
-        program.launch(launches, stream)
+        launch_all(program.launches(arena, table, self._faults.address), stream, self._driver.launch_kernel)
         return outputs
 
     @torch.no_grad()

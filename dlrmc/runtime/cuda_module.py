@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from dlrmc.runtime import cupy_modules
 from dlrmc.runtime.addresses import BoundLaunch
 from dlrmc.runtime.cache_entry import Entry
 from dlrmc.runtime.kernel_arguments import KernelArguments
+from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.pointer_table import CHUNKS
 
 # The runtime's own kernels, one module: they need no more than one compile and one load.
@@ -79,18 +80,23 @@ def allow_shared_memory(kernels: LoadedKernels, shared_bytes: Mapping[str, int])
             driver.funcSetAttribute(kernels.handles[name], attribute, size)
 
 
-def launch_all(
-    kernels: LoadedKernels, launches: Sequence[BoundLaunch], stream: int, launch_kernel: Callable[..., Any]
-) -> None:
-    """Launch kernels in order on a stream."""
-    for launch in launches:
-        kernel, arguments = launch.kernel, KernelArguments.of_pointers(launch.pointers)
-        launch_kernel(
-            kernels.handles[kernel.name],
-            *(kernel.grid, 1, 1),
-            *(kernel.block, 1, 1),
-            kernel.shared_bytes,
-            stream,
-            arguments.address,
-            0,
+def kernel_launches(kernels: LoadedKernels, launches: Iterable[BoundLaunch]) -> list[KernelLaunch]:
+    """The launches with the handles of their kernels, and arguments in the form that the driver reads."""
+    return [
+        KernelLaunch(
+            kernels.handles[launch.kernel.name],
+            launch.kernel.grid,
+            launch.kernel.block,
+            launch.kernel.shared_bytes,
+            KernelArguments.of_pointers(launch.pointers),
         )
+        for launch in launches
+    ]
+
+
+def launch_all(launches: Iterable[KernelLaunch], stream: int, launch_kernel: Callable[..., Any]) -> None:
+    """Launch kernels in order on a stream."""
+    for each in launches:
+        grid, block = (each.grid, 1, 1), (each.block, 1, 1)
+        arguments = each.arguments.address
+        launch_kernel(each.function, *grid, *block, each.shared_bytes, stream, arguments, 0)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import torch
 
 from dlrmc.codegen.source import ModuleSource
-from dlrmc.runtime.addresses import AddressMap, BoundLaunch
+from dlrmc.runtime.addresses import AddressMap, Bases
 from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_module import (
     SERVICE_KERNELS,
     LoadedKernels,
     allow_shared_memory,
-    launch_all,
+    kernel_launches,
     load_kernels,
     service_source,
 )
+from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.module_cache import ModuleCache
 from dlrmc.runtime.pointer_table import PointerTable
 from dlrmc.runtime.weights import Residents
@@ -57,9 +58,17 @@ class CudaProgram:
         cells = len(self.addresses.cells)
         return PointerTable(cells, self.device, self.service.handles, self.driver.launch_kernel)
 
-    def launch(self, launches: tuple[BoundLaunch, ...], stream: int) -> None:
-        """Launch kernels one by one."""
-        launch_all(self.kernels, launches, stream, self.driver.launch_kernel)
+    def launches(self, arena: torch.Tensor, table: PointerTable, faults: int) -> list[KernelLaunch]:
+        """The launches of one instance.
+
+        Args:
+            arena: of the instance.
+            table: likewise.
+            faults: address of its fault records.
+        """
+        residents = tuple(tensor.data_ptr() for tensor in self.residents.tensors)
+        bases = Bases(residents, arena.data_ptr(), table.address, faults)
+        return kernel_launches(self.kernels, self.addresses.bind(bases))
 
 
 def load_program(

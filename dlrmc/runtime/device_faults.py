@@ -33,12 +33,13 @@ class DeviceFaults:
     def __init__(self, driver: CudaDriver, grids: Sequence[int], *, is_told: bool) -> None:
         self._driver = driver
         self._grids = tuple(grids)
+        self._is_told = is_told
         self._news_memory = torch.zeros(1, dtype=torch.int32, pin_memory=driver.device.type == "cuda")
         self.news = memoryview(self._news_memory.numpy())  # type: ignore[arg-type]
         records = np.zeros(len(grids), dtype=FAULTS_DTYPE)
         records["news"] = driver.device_address(self._news_memory) if is_told else 0
         self._words = torch.from_numpy(records.view(np.int32).copy()).to(driver.device)
-        driver.synchronize()  # the records are there before a call on any stream
+        driver.synchronize_stream()  # the records are there before a call on any stream
 
     @property
     def address(self) -> int:
@@ -50,12 +51,13 @@ class DeviceFaults:
         fault = first_fault(self._read(), self._grids)
         self._words.view(-1, FAULTS_DTYPE.itemsize // 4)[:, _COUNT_WORD].zero_()
         self.news[0] = 0
-        self._driver.synchronize()
+        self._driver.synchronize_stream()
         return fault
 
     def count(self) -> int:
-        """Checks that failed since the last `take`; waits for the GPU."""
-        self._driver.synchronize()
+        """Checks that failed since the last `take`, in calls that are over."""
+        if self._is_told and not self.news[0]:
+            return 0
         return fault_count(self._read())
 
     def _read(self) -> np.ndarray:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from dlrmc.runtime.addresses import Bases
 from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.torch_internals import address_comparer
 
@@ -27,11 +26,9 @@ class GraphSlot:
     def __init__(self, program: CudaProgram, arena: torch.Tensor, faults: int) -> None:
         self.table = program.new_table()
         self.inputs: list[int] | None = None
-        launches = program.addresses.bind(bases(program, arena, self.table.address, faults))
-        self._graph: Any = None
-        if launches:
-            self._graph = program.driver.capture(lambda stream: program.launch(launches, stream))
-        self.handle = int(self._graph.graphExec) if launches else 0
+        launches = program.launches(arena, self.table, faults)
+        self._graph: Any = program.driver.make_graph(launches) if launches else None
+        self.handle: int = self._graph.handle if launches else 0
 
 
 class GraphSlots:
@@ -66,9 +63,3 @@ class GraphSlots:
         slot.table.write(self._cells(inputs, outputs), stream)
         slot.inputs = inputs
         return slot
-
-
-def bases(program: CudaProgram, arena: torch.Tensor, table: int, faults: int) -> Bases:
-    """The addresses that the launches of one instance of a program get."""
-    residents = tuple(tensor.data_ptr() for tensor in program.residents.tensors)
-    return Bases(residents, arena.data_ptr(), table, faults)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dlrmc.codegen.source import KernelSource
 from dlrmc.errors import OptionError
 from dlrmc.ir.graph import Node
-from dlrmc.runtime.addresses import BoundLaunch
 from dlrmc.runtime.compiled import Compiled
+from dlrmc.runtime.cuda_driver import CudaDriver
+from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_executor import CudaExecutor
-from dlrmc.runtime.graph_slots import bases
+from dlrmc.runtime.cuda_module import launch_all
+from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.torch_internals import addresses_of
 
 
@@ -63,26 +66,29 @@ def repeated_kernels(
         stream = driver.current_stream(driver.index)
         arena, table, outputs = program.new_arena(), program.new_table(), executor.fresh_outputs()
         table.write(program.addresses.cell_pointers(addresses_of(inputs), addresses_of(outputs)), stream)
-        at = bases(program, arena, table.address, executor._faults.address)
-        launches = program.addresses.bind(at)
-        program.launch(launches, stream)
+        launches = program.launches(arena, table, executor._faults.address)
+        if launches:
+            driver.launch_graph(driver.make_graph(launches).handle, stream)
         driver.synchronize()
         kept = (compiled, arena, table, inputs, outputs)
+        sources, planned = compiled._build.module.kernels, program.plan.launches
         return tuple(
-            _repeated(program, launch, planned.kernel, repeats, kept)
-            for launch, planned in zip(launches, program.plan.launches, strict=True)
+            _repeated(driver, source, each.kernel, [launch] * repeats, kept)
+            for source, each, launch in zip(sources, planned, launches, strict=True)
         )
 
 
 def _repeated(
-    program: Any, launch: BoundLaunch, node: Node, repeats: int, kept: tuple[Any, ...]
+    driver: CudaDriver,
+    source: KernelSource,
+    node: Node,
+    launches: Sequence[KernelLaunch],
+    kept: tuple[Any, ...],
 ) -> RepeatedKernel:
-    driver = program.driver
-    graph = driver.capture(lambda stream: program.launch((launch,) * repeats, stream))
-    replay = partial(_replay, driver, int(graph.graphExec))
-    kernel = launch.kernel
-    return RepeatedKernel(kernel.name, node, kernel.grid, kernel.block, replay, (*kept, graph))
+    graph = driver.make_graph(launches)
+    replay = partial(_replay, driver, graph.handle)
+    return RepeatedKernel(source.name, node, source.grid, source.block, replay, (*kept, graph))
 
 
-def _replay(driver: Any, handle: int) -> None:
+def _replay(driver: CudaDriver, handle: int) -> None:
     driver.launch_graph(handle, driver.current_stream(driver.index))

@@ -410,6 +410,30 @@ def test_eight_threads_with_their_own_streams(lookup):
     assert failures == []
 
 
+def test_others_allocate_and_synchronise_while_instances_are_made(lookup):
+    failures, stop = [], threading.Event()
+
+    def disturb():
+        try:
+            while not stop.is_set():
+                torch.empty(1 << 20, device="cuda").zero_()
+                torch.cuda.synchronize()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        for number in range(20):
+            dense, ids = request(number)
+            assert same(lookup.bind(dense, ids)(), dense, ids)
+            assert same(lookup.replica()(dense, ids), dense, ids)
+    finally:
+        stop.set()
+        thread.join()
+    assert failures == []
+
+
 @pytest.mark.skipif(not torch.cuda.is_available() or torch.cuda.device_count() < 2, reason="needs two GPUs")
 def test_a_model_on_a_gpu_that_is_not_current(cache_dir):
     first = compile_lookup(cache_dir, target="cuda", table=TABLE.to("cuda:0"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +21,7 @@ from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_executor import CudaExecutor
 from dlrmc.runtime.cuda_module import SERVICE_KERNELS, LoadedKernels
 from dlrmc.runtime.cuda_program import CudaProgram
+from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.load import fault_log
 from dlrmc.runtime.weights import Residents
 
@@ -39,10 +40,9 @@ class FakeDriver(CudaDriver):
         self.captured_streams: set[int] = set()
         self.foreign: set[int] = set()
         self.events: list[tuple[Any, ...]] = []
-        self.graphs: dict[int, list[tuple[Any, ...]]] = {}
+        self.graphs: dict[int, list[KernelLaunch]] = {}
         self.module: EmulatedModule | None = None
         self.has_other_devices = False
-        self._recording: list[tuple[Any, ...]] | None = None
         self.current_stream = lambda index: self.stream
         self.is_capturing = lambda: self.captures
         self.current_device = lambda: 0
@@ -55,36 +55,29 @@ class FakeDriver(CudaDriver):
 
     def _launch_graph(self, handle: int, stream: int) -> None:
         self.events.append(("graph", stream))
-        for launch in self.graphs[handle]:
-            self._run(*launch)
+        for each in self.graphs[handle]:
+            self._run(each.function, each.grid, each.block, each.shared_bytes, each.arguments.address)
 
     def _launch_kernel(self, function: int, *rest: Any) -> None:
         grid, _, _, block, _, _, shared_bytes, stream, arguments, _ = rest
         if function < FIRST_EMITTED:
-            assert self._recording is None
             self.events.append(("table", stream))
             _write_pointers(arguments)
             return
+        self.events.append(("kernel", stream))
+        self._run(function, grid, block, shared_bytes, arguments)
+
+    def _run(self, function: int, grid: int, block: int, shared_bytes: int, arguments: int) -> None:
         assert self.module is not None
         name = self.module.kernel_names[function - FIRST_EMITTED]
         _, count = self.module._kernels[name]
-        launch = (name, grid, block, shared_bytes, [_u64(arguments, n) for n in range(count)])
-        if self._recording is not None:
-            self._recording.append(launch)
-            return
-        self.events.append(("kernel", stream))
-        self._run(*launch)
-
-    def _run(self, name: str, grid: int, block: int, shared_bytes: int, pointers: list[int]) -> None:
-        assert self.module is not None
+        pointers = [_u64(arguments, n) for n in range(count)]
         self.module.launch(name, grid, block, shared_bytes, pointers)
 
-    def capture(self, issue: Callable[[int], None]) -> Any:
-        self._recording = []
-        issue(99)
+    def make_graph(self, launches: Sequence[KernelLaunch]) -> Any:
         handle = len(self.graphs) + 1
-        self.graphs[handle], self._recording = self._recording, None
-        return SimpleNamespace(graphExec=handle)
+        self.graphs[handle] = list(launches)
+        return SimpleNamespace(handle=handle)
 
     def new_event(self) -> Any:
         return SimpleNamespace(synchronize=lambda: self.events.append(("wait on host",)))
@@ -103,6 +96,9 @@ class FakeDriver(CudaDriver):
 
     def synchronize(self) -> None:
         self.events.append(("synchronize",))
+
+    def synchronize_stream(self) -> None:
+        self.events.append(("synchronize stream",))
 
     def device_address(self, pinned: torch.Tensor) -> int:
         return pinned.data_ptr()

@@ -6,7 +6,13 @@ import torch
 from dlrmc.options import Options
 from dlrmc.runtime import nvrtc
 from dlrmc.runtime.addresses import BoundLaunch
-from dlrmc.runtime.cuda_module import SERVICE_KERNELS, LoadedKernels, launch_all, service_source
+from dlrmc.runtime.cuda_module import (
+    SERVICE_KERNELS,
+    LoadedKernels,
+    kernel_launches,
+    launch_all,
+    service_source,
+)
 from dlrmc.runtime.pointer_table import CHUNKS, PointerTable
 from tests.runtime.programs import LOOKUP, make_build, make_program
 
@@ -77,7 +83,7 @@ def test_every_argument_of_an_emitted_kernel_is_a_pointer_of_said_width(cache_di
         assert (shared_bytes, stream, extra) == (kernel.shared_bytes, 5, 0)
         seen.append(tuple(argument(arguments, n).value for n in range(len(kernel.params))))
 
-    launch_all(LoadedKernels(handles, ()), launches, 5, launch_kernel)
+    launch_all(kernel_launches(LoadedKernels(handles, ()), launches), 5, launch_kernel)
     assert seen == [launch.pointers for launch in launches]
 
 
