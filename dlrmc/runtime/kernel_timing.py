@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from dlrmc.codegen.source import KernelSource
+import torch
+
 from dlrmc.errors import OptionError
 from dlrmc.ir.graph import Node
 from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.cuda_driver import CudaDriver
-from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_executor import CudaExecutor
-from dlrmc.runtime.cuda_module import launch_all
-from dlrmc.runtime.kernel_graph import KernelLaunch
+from dlrmc.runtime.kernel_graph import KernelGraph
 from dlrmc.runtime.torch_internals import addresses_of
 
 
@@ -29,7 +27,8 @@ class RepeatedKernel:
         grid: blocks.
         block: threads a block.
         replay: launches it `repeats` times, one after the other, on the current stream of torch.
-        kept: what the graph points at.
+        outputs: of the request, those of the whole program, which it writes its part of.
+        kept: what else the graph points at.
     """
 
     name: str
@@ -37,6 +36,7 @@ class RepeatedKernel:
     grid: int
     block: int
     replay: Callable[[], None]
+    outputs: tuple[torch.Tensor, ...]
     kept: tuple[Any, ...]
 
 
@@ -70,25 +70,24 @@ def repeated_kernels(
         if launches:
             driver.launch_graph(driver.make_graph(launches).handle, stream)
         driver.synchronize()
-        kept = (compiled, arena, table, inputs, outputs)
+        kept = (compiled, arena, table, inputs)
         sources, planned = compiled._build.module.kernels, program.plan.launches
         return tuple(
-            _repeated(driver, source, each.kernel, [launch] * repeats, kept)
+            RepeatedKernel(
+                name=source.name,
+                node=each.kernel,
+                grid=source.grid,
+                block=source.block,
+                replay=_replay(driver, driver.make_graph([launch] * repeats)),
+                outputs=tuple(outputs),
+                kept=kept,
+            )
             for source, each, launch in zip(sources, planned, launches, strict=True)
         )
 
 
-def _repeated(
-    driver: CudaDriver,
-    source: KernelSource,
-    node: Node,
-    launches: Sequence[KernelLaunch],
-    kept: tuple[Any, ...],
-) -> RepeatedKernel:
-    graph = driver.make_graph(launches)
-    replay = partial(_replay, driver, graph.handle)
-    return RepeatedKernel(source.name, node, source.grid, source.block, replay, (*kept, graph))
+def _replay(driver: CudaDriver, graph: KernelGraph) -> Callable[[], None]:
+    def replay() -> None:
+        driver.launch_graph(graph.handle, driver.current_stream(driver.index))
 
-
-def _replay(driver: CudaDriver, handle: int) -> None:
-    driver.launch_graph(handle, driver.current_stream(driver.index))
+    return replay

@@ -33,7 +33,7 @@ def profiled(kernel_us: float, whole_us: float, **options: Any) -> Profile:
     timer = FakeTimer()
     node = parse_graph(TEXT).find("a")
     kernels = [
-        RepeatedKernel(name, node, 7, 128, lambda: timer.spend(kernel_us * REPEATS), ())
+        RepeatedKernel(name, node, 7, 128, lambda: timer.spend(kernel_us * REPEATS), (), ())
         for name in ("dlrmc_a", "dlrmc_b")
     ]
     return measure_profile(kernels, lambda: timer.spend(whole_us), timer, CEILINGS, **options)

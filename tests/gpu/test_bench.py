@@ -50,6 +50,5 @@ def test_each_kernel_runs_alone_and_leaves_the_scores_as_they_are() -> None:
         for kernel in kernels:
             kernel.replay()
         torch.cuda.synchronize()
-        outputs = kernels[0].kept[4]
-        torch.testing.assert_close(outputs[0], work.run_eager(), rtol=0, atol=1e-5)
+        torch.testing.assert_close(kernels[0].outputs[0], work.run_eager(), rtol=0, atol=1e-5)
     assert len(kernels) == len(dict.fromkeys(kernel.name for kernel in kernels))
