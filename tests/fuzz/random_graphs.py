@@ -40,10 +40,13 @@ class GraphDrawer:
         return items[self.number(0, len(items) - 1)]
 
     def value(self, rank: int | None = None) -> Node:
-        """A float value drawn so far, of that rank if there is one."""
+        """A float value drawn so far, of that rank if there is one; half of the time the latest."""
         floats = [node for node in self.graph.nodes if node.type.dtype is DType.F64]
-        fitting = [node for node in floats if rank is None or node.type.rank == rank]
-        return self.choice(fitting or floats)  # type: ignore[return-value]
+        fitting = [node for node in floats if rank is None or node.type.rank == rank] or floats
+        made = [node for node in fitting if not node.is_op("input", "weight", "const")]
+        if made and self.number(0, 1):
+            return max(made, key=lambda node: node.number)
+        return self.choice(fitting)  # type: ignore[return-value]
 
     def weight(self, *shape: int) -> Node:
         name = f"w{len(self.graph)}"
