@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import Elementwise
-from dlrmc.ir.rows import Rows, RowTag
+from dlrmc.ir.rows import UNIFORM, Rows, RowTag
 from dlrmc.ir.strided import VIEW_OPS
 from dlrmc.ir.subgraph import outline
 from dlrmc.ir.types import DType
@@ -38,6 +38,9 @@ STAGE_OPS = (
     "softmax",
     "log_softmax",
     "layer_norm",
+    "argsort",
+    "cumsum",
+    "cumprod",
     "index",
     "index_select",
     "gather",
@@ -82,6 +85,8 @@ def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
         return False
     if any(value.type.dtype not in STAGE_DTYPES for value in (node, *node.inputs)):
         return False
+    if any(tags[operand] is UNIFORM and not _is_resident(operand) for operand in node.inputs):
+        return False  # computed from weights alone, yet in every request: a body cannot tell it from rows
     views = [operand for operand in node.inputs if _is_view_of_weight(operand)]
     if any(view.type.size_bytes > TABLE_BYTES_MAX for view in views):
         return False
@@ -97,8 +102,7 @@ def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
     for node in graph.nodes:
         steps = [0]
         for operand in node.inputs:
-            is_resident = operand.is_op(*LEAVES, "derive") or _is_view_of_weight(operand)
-            is_cut = node in members and not is_resident
+            is_cut = node in members and not operand.is_op("input") and not _is_resident(operand)
             is_cut = is_cut and (operand not in members or _is_jagged(node, operand))
             steps.append(level[operand] + is_cut)
         level[node] = max(steps)
@@ -140,6 +144,11 @@ def _derive_views(graph: Graph, region: Sequence[Node]) -> None:
         for operand in dict.fromkeys(node.inputs):
             if operand not in inside and _is_view_of_weight(operand):
                 derive_view(graph, operand)
+
+
+def _is_resident(node: Node) -> bool:
+    """Whether the value is on the device before a request: a weight, a constant, or derived of these."""
+    return node.is_op("weight", "const", "derive") or _is_view_of_weight(node)
 
 
 def _is_view_of_weight(node: Node) -> bool:

@@ -196,6 +196,20 @@ def test_bags_and_their_readers_are_one_program_with_ids_and_offsets_as_operands
     assert [node.name for node in program.inputs] == ["t", "i", "off", "x"]
 
 
+def test_what_reads_a_value_computed_from_weights_alone_is_not_fused():
+    """derive-weights leaves such values where they are large; their rows are not those of the batch."""
+    graph = fused("""
+        input %x : f32[8,4]
+        weight %w : f32[8,4] = "w"
+        %u = exp(%w) : f32[8,4]
+        %a = relu(%x) : f32[8,4]
+        %b = neg(%a) : f32[8,4]
+        %y = linear(%b, %u) : f32[8,8]
+        return %y
+    """)
+    assert programs(graph) == [["relu", "neg"]]
+
+
 @pytest.mark.parametrize("dtype", ["bf16", "f16", "f64"])
 def test_other_floats_than_f32_have_kernels_of_their_own(dtype: str):
     graph = fused(f"""
