@@ -3,7 +3,7 @@
 Not by stream capture: while a stream of the device is captured, another thread's `cudaDeviceSynchronize` is
 an error and spoils the capture (CUDA C++ Programming Guide, "Prohibited and Unhandled Operations"), so a
 server could neither bind nor take a replica while it serves. cupy has no function that adds a node, so the
-driver's own is called; its first version is exported by every driver from CUDA 10 on.
+driver's own is called, in the version of every driver from CUDA 12 on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KernelLaunch:
 
 
 class KernelNodeParams(ctypes.Structure):
-    """`CUDA_KERNEL_NODE_PARAMS_v1` of the driver API."""
+    """`CUDA_KERNEL_NODE_PARAMS_v2` of the driver API; `kern` and `ctx` do not count where `func` is set."""
 
     _fields_ = (
         ("func", ctypes.c_void_p),
@@ -41,6 +41,8 @@ class KernelNodeParams(ctypes.Structure):
         ("shared_bytes", ctypes.c_uint),
         ("kernel_params", ctypes.c_void_p),
         ("extra", ctypes.c_void_p),
+        ("kern", ctypes.c_void_p),
+        ("ctx", ctypes.c_void_p),
     )
 
     @classmethod
@@ -97,6 +99,6 @@ def _add_kernel(
     node = ctypes.c_void_p()
     before = None if after is None else ctypes.byref(after)
     count = ctypes.c_size_t(0 if after is None else 1)
-    status = library.cuGraphAddKernelNode(ctypes.byref(node), graph, before, count, ctypes.byref(params))
+    status = library.cuGraphAddKernelNode_v2(ctypes.byref(node), graph, before, count, ctypes.byref(params))
     driver.check_status(status)
     return node
