@@ -39,7 +39,7 @@ struct BagSource {
     int kind;
 };
 
-// The numbers of a BagSource, and whether its ids, offsets and weights are reached through slots.
+// The numbers of a BagSource.
 struct BagNumbers {
     long long row_count;
     long long id_count;
@@ -47,17 +47,19 @@ struct BagNumbers {
     long long padding_id;
     int id_site;
     int offset_site;
-    bool is_indirect[3];
 };
 
+template <bool IS_INDIRECT>
+__device__ __forceinline__ const void* read_pointer(const void* pointer) {
+    return IS_INDIRECT ? *static_cast<const void* const*>(pointer) : pointer;
+}
+
 // Completes a source of which the pointers have been written, those of slots as the slots' addresses.
+template <bool IDS, bool OFFSETS, bool WEIGHTS>
 __device__ __forceinline__ void complete_source(BagSource& source, const BagNumbers& numbers) {
-    const auto read = [](const void* pointer, bool is_indirect) {
-        return is_indirect ? *static_cast<const void* const*>(pointer) : pointer;
-    };
-    source.ids = read(source.ids, numbers.is_indirect[0]);
-    source.offsets = read(source.offsets, numbers.is_indirect[1]);
-    source.weights = read(source.weights, numbers.is_indirect[2]);
+    source.ids = read_pointer<IDS>(source.ids);
+    source.offsets = read_pointer<OFFSETS>(source.offsets);
+    source.weights = read_pointer<WEIGHTS>(source.weights);
     source.row_count = numbers.row_count;
     source.id_count = numbers.id_count;
     source.bag_stride = numbers.bag_stride;

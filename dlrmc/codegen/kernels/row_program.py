@@ -55,8 +55,14 @@ class RowProgram(KernelImpl):
             tile = cut_tile(kernel, rows)
             form_kernels(tile.graph)
             grid = min(tile.count, context.limits.multiprocessors)
+            indirect = frozenset(
+                node
+                for node, operand in tile.operands.items()
+                if context.indirect_operands[operand.operand]
+            )
             layout = lay_out(
                 tile.graph,
+                indirect,
                 threads,
                 context.limits.shared_bytes_per_block,
                 is_persistent=tile.count > grid,

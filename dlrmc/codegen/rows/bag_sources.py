@@ -6,7 +6,7 @@ line, run by one thread, and its numbers come from a table of constants.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.embedding_bag import Bags
@@ -38,33 +38,46 @@ def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites) -> str:
         sites.number(bags.ids, "id"),
         0 if bags.offsets is None else sites.number(bags.offsets, "offset"),
     )
-    indirect = ", ".join("true" if _is_slot(node, windows) else "false" for node in _slots(bags))
-    return f"{{{', '.join(map(str, fields))}, {{{indirect}}}}}"
+    return f"{{{', '.join(map(str, fields))}}}"
 
 
 def write_sources(
     buffer: str, numbers: str, tables: Sequence[Bags], windows: TileWindows, threads: int
 ) -> list[str]:
-    """The statements that fill `buffer`; a barrier must follow. Neighbouring tables are different warps' work."""
+    """The statements that fill `buffer`; a barrier must follow.
+
+    Every warp writes the pointers of its own tables, and touches no other parameters of the kernel: their first
+    read misses the constant cache. Then each of its lanes completes one table.
+    """
     warps = threads // WARP_LANES
-    lines = [f"BagSource* const sources = reinterpret_cast<BagSource*>({buffer});"]
-    for number, bags in enumerate(tables):
-        pointers = [windows.operand(bags.table).start, *(_pointer(node, windows) for node in _slots(bags))]
-        names = ("table", "ids", "offsets", "weights")
-        writes = " ".join(
-            f"sources[{number}].{name} = {pointer};" for name, pointer in zip(names, pointers, strict=True)
-        )
-        lines.append(f"if (threadIdx.x == {_thread(number, warps)}) {{ {writes} }}")
-    lane, warp = f"threadIdx.x % {WARP_LANES}", f"threadIdx.x / {WARP_LANES}"
+    cases: list[str] = []
+    for warp in range(min(warps, len(tables))):
+        own = range(warp, len(tables), warps)
+        writes = [write for number in own for write in _writes(number, tables[number], windows)]
+        cases += [f"case {warp}:", *indented([*writes, "break;"])]
+    lane, warp_number = f"threadIdx.x % {WARP_LANES}", f"threadIdx.x / {WARP_LANES}"
     return [
-        *lines,
-        f"const int own_table = {lane} * {warps} + {warp};",
-        f"if (own_table < {len(tables)}) complete_source(sources[own_table], {numbers}[own_table]);",
+        f"BagSource* const sources = reinterpret_cast<BagSource*>({buffer});",
+        f"const int own_table = {lane} * {warps} + {warp_number};",
+        f"const BagNumbers own_numbers = {numbers}[own_table < {len(tables)} ? own_table : 0];",
+        f"if ({lane} == 0) {{",
+        *indented([f"switch ({warp_number}) {{", *indented(cases), "}"]),
+        "}",
+        "__syncwarp();",
+        f"if (own_table < {len(tables)}) complete_source<{_indirections(tables, windows)}>(sources[own_table], own_numbers);",
     ]
 
 
-def _thread(number: int, warps: int) -> int:
-    return number % warps * WARP_LANES + number // warps
+def _writes(number: int, bags: Bags, windows: TileWindows) -> list[str]:
+    pointers = [windows.operand(bags.table).start, *(_pointer(node, windows) for node in _slots(bags))]
+    names = ("table", "ids", "offsets", "weights")
+    return [f"sources[{number}].{name} = {p};" for name, p in zip(names, pointers, strict=True)]
+
+
+def _indirections(tables: Sequence[Bags], windows: TileWindows) -> str:
+    """For ids, offsets and weights, whether they are reached through slots."""
+    flags = [_is_slot(node, windows) for node in _slots(tables[0])]
+    return ", ".join("true" if flag else "false" for flag in flags)
 
 
 def _slots(bags: Bags) -> tuple[Node | None, Node | None, Node | None]:
@@ -80,13 +93,17 @@ def _pointer(node: Node | None, windows: TileWindows) -> str:
     return "nullptr" if node is None else windows.operand(node).start.removeprefix("*")
 
 
-def has_sources(tables: Sequence[Bags]) -> bool:
-    """Whether a group keeps its sources in shared memory: several tables of the same options and dtypes, whose ids,
-    offsets and weights are whole operands."""
-    first = tables[0]
-    kinds = {_kind(bags) for bags in tables}
+def has_sources(tables: Sequence[Bags], is_indirect: Callable[[Node], bool]) -> bool:
+    """Whether a group keeps its sources in shared memory.
+
+    Its tables are several, of the same options and dtypes, and their ids, offsets and weights are whole operands
+    that are reached in the same way.
+    """
     nodes = [node for bags in tables for node in (bags.table, *_slots(bags)) if node is not None]
-    return len(tables) >= FEWEST_TABLES and kinds == {_kind(first)} and all(n.is_op("input") for n in nodes)
+    if len(tables) < FEWEST_TABLES or not all(node.is_op("input") for node in nodes):
+        return False
+    ways = {tuple(node is not None and is_indirect(node) for node in _slots(bags)) for bags in tables}
+    return len({_kind(bags) for bags in tables}) == 1 and len(ways) == 1
 
 
 def _kind(bags: Bags) -> tuple[object, ...]:

@@ -112,7 +112,8 @@ def _with_resident_weights(problem: LinearProblem, anchor: Node, buffer: str) ->
     if bias is not None:
         window = Window(problem.dtype, buffer, shape.bias_offset, (shape.n,), (1,), SHARED_ALIGNMENT_BYTES)
         bias = Matrix(window, 0, 1 if shape.n > 1 else 0)
-    return replace(problem, weight=Matrix(weight, shape.stride, 1), bias=bias)
+    # Padding is zero on both sides, so that it may be multiplied too.
+    return replace(problem, k=shape.padded, weight=Matrix(weight, shape.stride, 1), bias=bias)
 
 
 def copy_weight_statements(stage: Node, context: StageContext) -> list[str]:

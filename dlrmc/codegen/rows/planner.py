@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dlrmc.codegen.kernels.embedding_bag import bags_of
 from dlrmc.codegen.rows.bag_sources import SOURCE_ELEMENTS, has_sources
@@ -24,21 +24,32 @@ from dlrmc.schedule.arena import Interval, pack
 INPUT_PHASE = -1
 
 
-def lay_out(stages: Graph, threads: int, limit_bytes: int, *, is_persistent: bool) -> Layout:
+def lay_out(
+    stages: Graph, indirect: frozenset[Node], threads: int, limit_bytes: int, *, is_persistent: bool
+) -> Layout:
     """Plan a tile.
 
     Args:
         stages: the tile's graph after form-kernels: every kernel is a stage.
+        indirect: the inputs of the tile that are reached through slots.
         threads: of a block.
         limit_bytes: of shared memory, for weights to stay under; the tile itself may need more.
         is_persistent: whether a block works on several tiles, so that weights must outlive one.
     """
-    return _Planner(stages, threads, limit_bytes, is_persistent).run()
+    return _Planner(stages, indirect, threads, limit_bytes, is_persistent).run()
 
 
 class _Planner:
-    def __init__(self, stages: Graph, threads: int, limit_bytes: int, is_persistent: bool) -> None:
+    def __init__(
+        self,
+        stages: Graph,
+        indirect: frozenset[Node],
+        threads: int,
+        limit_bytes: int,
+        is_persistent: bool,
+    ) -> None:
         self._stages = stages
+        self._indirect = indirect
         self._threads = threads
         self._limit_bytes = limit_bytes
         self._is_persistent = is_persistent
@@ -158,7 +169,7 @@ class _Planner:
         last_phase = max(self._phases.values())
         for stage in kernels:
             anchor = anchor_of(stage)
-            if anchor.is_op("embedding_bag_group") and has_sources(bags_of(anchor)):
+            if anchor.is_op("embedding_bag_group") and has_sources(bags_of(anchor), self._indirect_in(stage)):
                 elements = len(bags_of(anchor)) * SOURCE_ELEMENTS
                 found[stage] = SharedBuffer(f"{stage.name}_sources", DType.F32, elements, first=0)
                 found[stage].touch(last_phase if self._is_persistent else self._phases[stage])
@@ -169,6 +180,11 @@ class _Planner:
                 found[stage] = SharedBuffer(f"{stage.name}_sums", DType.F32, elements)
                 found[stage].touch(self._phases[stage])
         return found
+
+    def _indirect_in(self, stage: Node) -> Callable[[Node], bool]:
+        """Tells of an input of the stage's body whether it is reached through a slot."""
+        outer = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+        return lambda node: outer[node] in self._indirect
 
     def _choose_weights(
         self, kernels: Sequence[Node], live: Sequence[SharedBuffer]
