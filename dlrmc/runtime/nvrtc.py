@@ -27,8 +27,8 @@ FLAGS = (
     "--ptxas-options=-v",
 )
 
-# NVRTC keeps a cache of its own from this version on. A hit prints no resources, so it is turned off: the module
-# cache makes it superfluous.
+# NVRTC keeps a cache of its own from this version on. A hit prints no resources, so it is turned off: the
+# module cache makes it superfluous.
 FIRST_CACHING_VERSION = (12, 9)
 
 PROGRAM_NAME = "dlrmc.cu"
