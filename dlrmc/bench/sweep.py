@@ -69,6 +69,10 @@ class Task:
         return (self.model, self.options.precision, *(sizes[name] for name in names))
 
 
+class DeviceLostError(DlrmcError):
+    """Nothing more can be measured in this process."""
+
+
 class Progress:
     """What a sweep tells while it runs; this one keeps silent."""
 
@@ -115,6 +119,9 @@ def sweep(
 
     Returns:
         The new rows.
+
+    Raises:
+        DeviceLostError: a variant has broken the GPU's context; its row is the last in the file.
     """
     rows: list[Row] = []
     start = time.monotonic()
@@ -158,13 +165,19 @@ def measure_program(
 def measure_work(
     bench: Bench, work: Work, variants: Sequence[Variant], facts: dict[str, Any], progress: Progress
 ) -> Iterator[Row]:
-    """One row for each variant."""
+    """One row for each variant.
+
+    Raises:
+        DeviceLostError: a variant has broken the GPU's context; its row is the last.
+    """
     for variant in variants:
         progress.variant(variant)
         with torch.no_grad(), matmul_precision(work.options.precision):
             row = _measured(bench, work, variant, facts)
         progress.row(row)
         yield row
+        if not row.is_ok:
+            _check_alive(bench, variant)
 
 
 def _measured(bench: Bench, work: Work, variant: Variant, facts: dict[str, Any]) -> Row:
@@ -183,6 +196,19 @@ def _measured(bench: Bench, work: Work, variant: Variant, facts: dict[str, Any])
         return _row(bench, work.options, variant, facts, runner=runner, errors=errors, times=times)
     except Exception as error:
         return _row(bench, work.options, variant, facts, status=_failure(error))
+
+
+def _check_alive(bench: Bench, variant: Variant) -> None:
+    """After an illegal access every later call fails, too, and would leave rows that blame others."""
+    try:
+        bench.timer.synchronize()
+    except Exception as error:
+        raise DeviceLostError(
+            f"variant {variant.name}",
+            found=f"the GPU does not answer any more ({_failure(error)})",
+            expected="an error that leaves the process usable",
+            hint="run again with --resume, and --peers without this one",
+        ) from error
 
 
 def _row(

@@ -10,6 +10,7 @@ from dlrmc.bench import sweep as sweep_module
 from dlrmc.bench.records import CsvFile, Row, read_csv
 from dlrmc.bench.sweep import (
     Bench,
+    DeviceLostError,
     Progress,
     Task,
     matmul_precision,
@@ -123,6 +124,17 @@ def test_a_users_program(tmp_path: Path) -> None:
     assert rows[0].max_abs_error is None
     assert rows[0].eager_abs_error is not None
     assert rows[0].batch == 0
+
+
+def test_after_a_broken_context_nothing_else_is_measured() -> None:
+    class BrokenTimer(FakeTimer):
+        def synchronize(self) -> None:
+            raise RuntimeError("an illegal memory access was encountered")
+
+    rows = measure_cell(cpu_bench(timer=BrokenTimer()), TASKS[1], [BAD, GOOD])
+    assert next(rows).variant == "bad"
+    with pytest.raises(DeviceLostError, match="variant bad: the GPU does not answer any more"):
+        next(rows)
 
 
 # -- sweeps

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from dlrmc.bench.records import CsvFile
-from tests.bench.fake_bench import row
+from dlrmc.bench.records import CsvFile, read_csv
+from tests.bench.fake_bench import cpu_bench, row
 
 Cli = Callable[..., Any]
 
@@ -64,6 +65,45 @@ def test_bad_options_come_before_the_work(cli: Cli, arguments: tuple[str, ...], 
     done = cli(*arguments)
     assert (done.code, done.out) == (1, "")
     assert message in done.err
+
+
+@pytest.fixture
+def cpu_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU in the place of the GPU, with a clock that stands still."""
+    monkeypatch.setattr("dlrmc.bench.machine.find_gpu", lambda: torch.device("cpu"))
+    monkeypatch.setattr("dlrmc.bench.sweep.Bench.on_gpu", lambda device: cpu_bench())
+
+
+SWEEP = ("bench", "sweep", "--num-cat", "2", "--rows", "20", "--peers", "dlrmc,eager")
+
+
+@pytest.mark.usefixtures("cpu_instead")
+def test_a_sweep_and_its_end(cli: Cli, tmp_path: Path) -> None:
+    out, as_json = tmp_path / "x.csv", tmp_path / "x.json"
+    first = cli(*SWEEP, "--batch", "2,4", "--out", out, "--max-seconds", "0")
+    assert first.code == 0
+    assert "2 of 2 cells are left; --resume goes on with them" in first.out
+    second = cli(*SWEEP, "--batch", "2", "--out", out)
+    assert "are left" not in second.out
+    third = cli(*SWEEP, "--batch", "2,4", "--out", out, "--resume", "--json", as_json)
+    assert (third.code, third.err) == (0, "")
+    assert [(row.batch, row.variant, row.status) for row in read_csv(out)] == [
+        (2, "dlrmc", "ok"),
+        (2, "eager", "ok"),
+        (4, "dlrmc", "ok"),
+        (4, "eager", "ok"),
+    ]
+    assert len(json.loads(as_json.read_text())["rows"]) == 4
+
+
+@pytest.mark.usefixtures("cpu_instead")
+def test_a_model_of_the_users(cli: Cli, small: Any, tmp_path: Path) -> None:
+    out = tmp_path / "x.csv"
+    for inputs in ((), ("--inputs", small.inputs)):
+        done = cli("bench", small.model, *inputs, "--peers", "dlrmc,eager,stacked", "--out", out)
+        assert (done.code, done.err) == (0, "")
+        assert "| small " in done.out
+    assert [(row.model, row.variant) for row in read_csv(out)] == [("small", "dlrmc"), ("small", "eager")] * 2
 
 
 def test_a_summary(cli: Cli, results: Path, tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def captured(call: Callable[[], Any]) -> Callable[[], Any]:
             call()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    # Only this thread is watched: those of other frameworks may call CUDA meanwhile.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         result = call()
 
     def replay() -> Any:
