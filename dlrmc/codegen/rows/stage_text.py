@@ -41,6 +41,7 @@ class StageContext:
         places: where values live.
         tables: the constants of the kernel.
         sites: the fault sites of the kernel.
+        cluster: how many blocks share the copies of large weights.
     """
 
     name: str
@@ -48,6 +49,7 @@ class StageContext:
     places: TilePlaces
     tables: ConstantTables
     sites: FaultSites
+    cluster: int = 1
     definitions: list[str] = field(default_factory=list[str])
 
     @property
