@@ -51,16 +51,14 @@ class Compiled:
             BoundsError: an id or offset is out of range: of this call under `bounds="raise"`, of an earlier
                 one under `"deferred"`; then this call has not run, and the next one will.
         """
+        out = kwargs.pop("out", None) if kwargs and self._may_take_out else None
         known = self._recognise(args, kwargs)
         if known is not None:
-            return self._plain_results(self._run(known, is_ready=True))
-        out = kwargs.pop("out", None) if self._may_take_out else None
+            outputs = None if out is None else self._out.tensors(out, known, is_ready=True)
+            return self._plain_results(self._run(known, outputs, is_ready=True))
         leaves, tensors, is_ready = self._binder.flatten(args, kwargs)
-        if out is None:
-            values = self._run(tensors, is_ready=is_ready)
-        else:
-            values = self._run(tensors, self._out.tensors(out, tensors), is_ready=is_ready)
-        return self._binder.unflatten(leaves, values)
+        outputs = None if out is None else self._out.tensors(out, tensors, is_ready=is_ready)
+        return self._binder.unflatten(leaves, self._run(tensors, outputs, is_ready=is_ready))
 
     def bind(self, *args: Any, **kwargs: Any) -> Step:
         """A step with fixed addresses: it reads these very tensors and overwrites its own outputs.
