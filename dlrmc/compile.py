@@ -50,7 +50,7 @@ def build(exported_program: ExportedProgram, options: Options) -> Build:
         imported_ops=Counter(node.op.name for node in program.graph.nodes if not node.is_op(*LEAVES)),
         graph=graph,
         plan=plan,
-        module=emit_module(plan, target.limits, graph),
+        module=emit_module(plan, target.limits, graph, options.precision),
         target=target,
         options=options,
     )

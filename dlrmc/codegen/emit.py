@@ -22,13 +22,16 @@ LONGEST_STEM = 48
 BASE_ALIGNMENT_BYTES = 16
 
 
-def emit_module(plan: Plan, limits: DeviceLimits, graph: Graph | None = None) -> ModuleSource:
+def emit_module(
+    plan: Plan, limits: DeviceLimits, graph: Graph | None = None, precision: str = "fp32"
+) -> ModuleSource:
     """The CUDA source of all launches of a plan.
 
     Args:
         plan: the launches. None of them has only empty results: build_plan leaves those out.
         limits: the device's limits.
         graph: the program, to be printed at the head of the text.
+        precision: of products on tensor cores: "fp32", "tf32" or "bf16".
 
     Returns:
         The source; its kernels stand in the order of the plan's launches, one for each.
@@ -39,13 +42,15 @@ def emit_module(plan: Plan, limits: DeviceLimits, graph: Graph | None = None) ->
     kernels: list[KernelSource] = []
     first_site = 0
     for launch, name in zip(plan.launches, kernel_names(plan.launches), strict=True):
-        kernel = emit_kernel(launch, name, first_site, limits)
+        kernel = emit_kernel(launch, name, first_site, limits, precision)
         first_site += len(kernel.sites)
         kernels.append(kernel)
     return ModuleSource(module_text(kernels, _banner(plan, kernels, graph)), tuple(kernels))
 
 
-def emit_kernel(launch: Launch, name: str, first_site: int, limits: DeviceLimits) -> KernelSource:
+def emit_kernel(
+    launch: Launch, name: str, first_site: int, limits: DeviceLimits, precision: str = "fp32"
+) -> KernelSource:
     """The CUDA source of one launch, under a name that is unique in its module."""
     context = KernelContext(
         name=name,
@@ -58,6 +63,7 @@ def emit_kernel(launch: Launch, name: str, first_site: int, limits: DeviceLimits
         limits=limits,
         operand_alignments=tuple(alignment_bytes(buffer) for buffer in launch.operands),
         result_alignments=tuple(alignment_bytes(buffer) for buffer in launch.results),
+        precision=precision,
     )
     return find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
 

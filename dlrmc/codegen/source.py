@@ -50,6 +50,7 @@ class KernelContext:
         operand_alignments: for each operand, bytes of which its address is known to be a multiple; empty where only
             the element's own alignment is known.
         result_alignments: for each result, likewise.
+        precision: of products on tensor cores, the option of that name: "fp32", "tf32" or "bf16".
     """
 
     name: str
@@ -62,6 +63,7 @@ class KernelContext:
     limits: DeviceLimits
     operand_alignments: tuple[int, ...] = ()
     result_alignments: tuple[int, ...] = ()
+    precision: str = "fp32"
 
 
 @dataclass(frozen=True, slots=True)

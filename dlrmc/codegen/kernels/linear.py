@@ -1,8 +1,8 @@
 """The `linear` kernel: y = act(alpha * x @ w.T + beta * bias) for x in one or more parts.
 
-Two forms, chosen by `choose_tile`: a tile of rows held whole in shared memory (LinearRows of linear.cuh, also
-a stage of row programs), and, for large products, both operands in chunks (TiledProduct of
-tiled_product.cuh).
+Three forms, chosen by `choose_tile`: a tile of rows held whole in shared memory (LinearRows of linear.cuh,
+also a stage of row programs), and, for large products, both operands in chunks (TiledProduct of
+tiled_product.cuh), for f32 on tensor cores (linear_tensor.py).
 
 The constants of the emitted struct, beside those that the .cuh files name:
     Element                     storage type of x, w, bias and y
@@ -15,19 +15,40 @@ The constants of the emitted struct, beside those that the .cuh files name:
 
 from __future__ import annotations
 
-from dlrmc.codegen.code_blocks import INDENT
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear_choice import choose_tile
-from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, Matrix, Part, linear_problem
-from dlrmc.codegen.kernels.linear_tile import LinearShape, LinearTile, ProductTile, RowsTile
+from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, linear_problem
+from dlrmc.codegen.kernels.linear_tensor import (
+    TENSOR_PRODUCT_INCLUDES,
+    copies_of,
+    emit_tensor_product,
+    fits_tensor_cores,
+)
+from dlrmc.codegen.kernels.linear_text import (
+    activation_function,
+    bias_address,
+    from_first_row,
+    shared_constants,
+    tile_of_y,
+    tile_place,
+    weight_pack,
+    weights_of_part,
+    x_pack,
+)
+from dlrmc.codegen.kernels.linear_tile import (
+    LinearShape,
+    LinearTile,
+    ProductTile,
+    RowsTile,
+    TensorProductTile,
+)
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct, round_up
-from dlrmc.codegen.kernels.tile_text import call, indented, offset_by, shared_memory, tile_rows
-from dlrmc.codegen.kernels.windows import Windows, find_anchor, tile_view
+from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory, tile_rows
+from dlrmc.codegen.kernels.windows import Windows, find_anchor
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.ops.activations import literal
 
 INCLUDES = ("linear.cuh", "tiled_product.cuh")
 
@@ -53,27 +74,39 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
     anchor = find_anchor(impl, kernel.body, LINEAR_OPS)
     signature = build_signature(kernel.body, context, has_faults=False)
     problem = linear_problem(impl, anchor, Windows(impl, kernel.body, context, signature))
+    shape = linear_shape(problem, context.precision)
     tile = choose_tile(
-        linear_shape(problem),
+        shape,
         context.limits,
         rows=kernel.attributes.int("rows"),
         threads=kernel.attributes.int("threads"),
     )
-    emit = _emit_rows if isinstance(tile, RowsTile) else _emit_product
-    lines = emit(problem, tile, context.name, signature)
+    lines = _emit(problem, tile, signature, context)
     return KernelSource(
         context.name,
         "\n".join([ir_comment(kernel), *lines]),
-        INCLUDES,
-        tile.blocks(linear_shape(problem)),
+        TENSOR_PRODUCT_INCLUDES if isinstance(tile, TensorProductTile) else INCLUDES,
+        tile.blocks(shape),
         tile.threads,
-        tile.shared_bytes(linear_shape(problem)),
+        tile.shared_bytes(shape),
         signature.params,
     )
 
 
-def linear_shape(problem: LinearProblem) -> LinearShape:
-    """What the choice of a tile depends on."""
+def _emit(
+    problem: LinearProblem, tile: LinearTile, signature: Signature, context: KernelContext
+) -> list[str]:
+    match tile:
+        case RowsTile():
+            return _emit_rows(problem, tile, context.name, signature)
+        case ProductTile():
+            return _emit_product(problem, tile, context.name, signature)
+        case TensorProductTile():
+            return emit_tensor_product(problem, tile, context.name, signature, context.precision)
+
+
+def linear_shape(problem: LinearProblem, precision: str = "fp32") -> LinearShape:
+    """What the choice of a tile depends on; `precision` is that of products on tensor cores."""
     compute_bytes = max(problem.dtype.size_bytes, 4)
     return LinearShape(
         problem.rows,
@@ -82,22 +115,11 @@ def linear_shape(problem: LinearProblem) -> LinearShape:
         problem.dtype.size_bytes,
         compute_bytes,
         weights_along_k=problem.weight.column == 1,
+        parts=len(problem.parts),
+        copies=copies_of(problem),
+        precision=precision,
+        fits_tensor_cores=fits_tensor_cores(problem),
     )
-
-
-def shared_constants(problem: LinearProblem) -> dict[str, Constant]:
-    """The constants of both forms: sizes, scales and the strides of the bias."""
-    bias = problem.bias
-    compute_type = problem.compute_type
-    return {
-        "N": problem.n,
-        "K": problem.k,
-        "HAS_BIAS": bias is not None,
-        "BIAS_ROW": bias.row if bias else 0,
-        "BIAS_COLUMN": bias.column if bias else 0,
-        "ALPHA": f"{compute_type}={literal(problem.alpha, problem.dtype)}",
-        "BETA": f"{compute_type}={literal(problem.beta, problem.dtype)}",
-    }
 
 
 def rows_constants(problem: LinearProblem, tile: RowsTile) -> dict[str, Constant]:
@@ -120,16 +142,6 @@ def rows_constants(problem: LinearProblem, tile: RowsTile) -> dict[str, Constant
     }
 
 
-def activation_function(problem: LinearProblem) -> tuple[str, ...]:
-    """The activation as a static member function."""
-    compute_type = problem.compute_type
-    return (
-        f"static __device__ __forceinline__ {compute_type} activation({compute_type} value) {{",
-        f"{INDENT}return {problem.activation_expression};",
-        "}",
-    )
-
-
 def _weight_vector(problem: LinearProblem, columns_per_lane: int) -> int:
     weight = problem.weight
     if weight.column == 1:
@@ -139,8 +151,7 @@ def _weight_vector(problem: LinearProblem, columns_per_lane: int) -> int:
     return 1
 
 
-def _emit_rows(problem: LinearProblem, tile: LinearTile, name: str, signature: Signature) -> list[str]:
-    assert isinstance(tile, RowsTile)
+def _emit_rows(problem: LinearProblem, tile: RowsTile, name: str, signature: Signature) -> list[str]:
     column_blocks = -(-problem.n // tile.block_columns)
     body = [
         *shared_memory(problem.compute_type),
@@ -152,8 +163,8 @@ def _emit_rows(problem: LinearProblem, tile: LinearTile, name: str, signature: S
             f"LinearRows<{name}_sizes>::run",
             "shared",
             problem.weight.window.start,
-            _bias(problem, ("first_row",)),
-            _from_row(problem.y),
+            bias_address(problem, ("first_row",)),
+            from_first_row(problem.y),
             "first_column",
             "rows",
             "threadIdx.x",
@@ -170,14 +181,14 @@ def _load_parts(problem: LinearProblem, tile: RowsTile) -> list[str]:
     lines: list[str] = []
     column, stride, threads = 0, tile.x_stride, str(tile.threads)
     for part in problem.parts:
-        pack = _x_pack(part)
+        pack = x_pack(part)
         while column % pack or stride % pack:
             pack //= 2
         start = f"shared + {column}" if column else "shared"
         lines += call(
             f"load_tile<{pack}>",
             f"TileSize<{tile.rows}, 1, {part.width}>()",
-            _from_row(part.matrix),
+            from_first_row(part.matrix),
             f"TileView<{problem.compute_type}, {stride}>{{{start}}}",
             "rows",
             "threadIdx.x",
@@ -191,25 +202,19 @@ def _load_parts(problem: LinearProblem, tile: RowsTile) -> list[str]:
     return lines
 
 
-def _emit_product(problem: LinearProblem, tile: LinearTile, name: str, signature: Signature) -> list[str]:
-    assert isinstance(tile, ProductTile)
-    column_blocks = -(-problem.n // tile.columns)
-    y = problem.y
-    start = offset_by(y.window.start, ("first_row", y.row), ("first_column", y.column))
+def _emit_product(problem: LinearProblem, tile: ProductTile, name: str, signature: Signature) -> list[str]:
     body = [
         *shared_memory(problem.compute_type),
         *signature.slot_reads,
-        f"const int first_column = blockIdx.x % {column_blocks} * {tile.columns};",
-        f"const int columns = min({tile.columns}, {problem.n} - first_column);",
-        *tile_rows(problem.rows, tile.rows, f"blockIdx.x / {column_blocks}"),
+        *tile_place(problem, tile.rows, tile.columns),
         f"TiledProduct<{name}_sizes> product(shared, threadIdx.x);",
         *_add_parts(problem),
         *call(
             "product.store",
-            tile_view(y.window, y.row, 0, y.column, start),
+            tile_of_y(problem),
             "rows",
             "columns",
-            f"LinearFinish<{name}_sizes>{{{_bias(problem, ('first_row', 'first_column'))}}}",
+            f"LinearFinish<{name}_sizes>{{{bias_address(problem, ('first_row', 'first_column'))}}}",
         ),
     ]
     constants = shared_constants(problem) | {
@@ -226,44 +231,23 @@ def _emit_product(problem: LinearProblem, tile: LinearTile, name: str, signature
 def _add_parts(problem: LinearProblem) -> list[str]:
     """The products of each part with its columns of w."""
     lines: list[str] = []
-    weight, k = problem.weight, 0
+    first_k = 0
     for part in problem.parts:
-        start = offset_by(weight.window.start, ("static_cast<long long>(first_column)", weight.row))
-        start = offset_by(start, (str(k), weight.column if k else 0))
-        is_packed = weight.column == 1 and k % 4 == 0
-        w_pack = weight.window.pack(part.width, (weight.row,)) if is_packed else 1
         # Chunks move in packs of 4 or one by one.
-        packs = ", ".join("4" if pack == 4 else "1" for pack in (_x_pack(part), w_pack))
+        packs = ", ".join(
+            "4" if pack == 4 else "1" for pack in (x_pack(part), weight_pack(problem, part, first_k))
+        )
         lines += call(
             f"product.add<{part.width}, {packs}>",
-            _from_row(part.matrix),
-            tile_view(weight.window, weight.row, 0, weight.column, start),
+            from_first_row(part.matrix),
+            weights_of_part(problem, first_k),
             "rows",
             "columns",
         )
-        k += part.width
+        first_k += part.width
     return lines
-
-
-def _x_pack(part: Part) -> int:
-    matrix = part.matrix
-    return matrix.window.pack(part.width, (matrix.row,)) if matrix.column == 1 else 1
 
 
 def _struct(name: str, problem: LinearProblem, constants: dict[str, Constant]) -> list[str]:
     types = {"Element": STORAGE_TYPES[problem.dtype]}
     return constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
-
-
-def _from_row(matrix: Matrix) -> str:
-    """The view of a matrix from the tile's first row on."""
-    start = offset_by(matrix.window.start, ("first_row", matrix.row))
-    return tile_view(matrix.window, matrix.row, 0, matrix.column, start)
-
-
-def _bias(problem: LinearProblem, places: tuple[str, ...]) -> str:
-    """The address of the bias of a tile's first row, and of its first column where that is asked for."""
-    bias = problem.bias
-    if bias is None:
-        return f"static_cast<const {STORAGE_TYPES[problem.dtype]}*>(nullptr)"
-    return offset_by(bias.window.start, *zip(places, (bias.row, bias.column), strict=False))

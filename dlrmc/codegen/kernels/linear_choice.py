@@ -8,11 +8,13 @@ from functools import cache
 from dlrmc.codegen.kernels.linear_cost import cycles
 from dlrmc.codegen.kernels.linear_tile import (
     PRODUCT_TILES,
+    TENSOR_TILES,
     WARP_LANES,
     LinearShape,
     LinearTile,
     ProductTile,
     RowsTile,
+    TensorProductTile,
 )
 from dlrmc.codegen.kernels.sizes import power_of_two_at_least, round_up
 from dlrmc.errors import CodegenError
@@ -37,9 +39,9 @@ def choose_tile(shape: LinearShape, limits: DeviceLimits, rows: int = 0, threads
     Raises:
         CodegenError: where no tile has so many rows or fits into shared memory.
     """
-    fitting = [
+    fitting: list[LinearTile] = [
         tile
-        for tile in (*_rows_tiles(shape, limits, threads, rows), *PRODUCT_TILES)
+        for tile in (*_rows_tiles(shape, limits, threads, rows), *PRODUCT_TILES, *_tensor_tiles(shape))
         if rows in (0, tile.rows) and tile.shared_bytes(shape) <= limits.shared_bytes_per_block
     ]
     if not fitting:
@@ -54,6 +56,10 @@ def choose_tile(shape: LinearShape, limits: DeviceLimits, rows: int = 0, threads
 def choose_product_tile(shape: LinearShape, limits: DeviceLimits) -> ProductTile:
     """The tile of least estimated time among PRODUCT_TILES."""
     return min(PRODUCT_TILES, key=lambda tile: cycles(tile, shape, limits))
+
+
+def _tensor_tiles(shape: LinearShape) -> tuple[TensorProductTile, ...]:
+    return TENSOR_TILES if shape.fits_tensor_cores else ()
 
 
 def _rows_tiles(

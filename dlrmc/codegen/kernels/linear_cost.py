@@ -6,53 +6,49 @@ are, and what a trip to L2 costs where nothing hides it. It need not be exact: i
 
 from __future__ import annotations
 
-from dlrmc.codegen.kernels.linear_tile import WARP_LANES, LinearShape, LinearTile, ProductTile, RowsTile
+from dlrmc.codegen.kernels.linear_tensor_cost import tensor_product_cycles
+from dlrmc.codegen.kernels.linear_tile import (
+    WARP_LANES,
+    LinearShape,
+    LinearTile,
+    ProductTile,
+    RowsTile,
+    TensorProductTile,
+)
+from dlrmc.codegen.kernels.multiprocessor import (
+    BARRIER,
+    BLOCK_START,
+    L2_BYTES_PER_CYCLE,
+    L2_LATENCY,
+    LINE_BYTES,
+    SHUFFLE_STEP,
+    busy_cycles,
+    resident_blocks,
+)
 from dlrmc.schedule.limits import DeviceLimits
 
-# Per multiprocessor and cycle, and latencies in cycles, of Hopper (CUDA C++ Programming Guide, "Arithmetic
-# Instructions", and docs/performance.md).
-_SCHEDULERS = 4
-_L2_BYTES_PER_CYCLE = 24
-_LINE_BYTES = 128
 # Loads that a thread of load_tile has under way.
 _COPIES_IN_FLIGHT = 4
-_L2_LATENCY = 700
-_BLOCK_START = 600
-_BARRIER = 40
-_SHUFFLE_STEP = 30
-_RESIDENT_THREADS = 2048
-_RESIDENT_REGISTERS = 65536
-_RESIDENT_BLOCKS = 32
 
 
 def cycles(tile: LinearTile, shape: LinearShape, limits: DeviceLimits) -> float:
     """The estimated time of the whole kernel in cycles of a multiprocessor."""
-    if isinstance(tile, RowsTile):
-        return _rows_cycles(tile, shape, limits)
-    return _product_cycles(tile, shape, limits)
-
-
-def _resident_blocks(threads: int, shared_bytes: int, registers: int, limits: DeviceLimits) -> int:
-    by_shared = limits.shared_bytes_per_block // max(shared_bytes, 1024)
-    by_registers = _RESIDENT_REGISTERS // (threads * registers)
-    return max(1, min(_RESIDENT_THREADS // threads, by_shared, by_registers, _RESIDENT_BLOCKS))
-
-
-def _busy(issued: float, wavefronts: float) -> float:
-    """Cycles of a multiprocessor for instructions of its warps and wavefronts of shared memory and L1.
-
-    The two overlap in part: fitted to measurements on an H200.
-    """
-    return issued / _SCHEDULERS + wavefronts / 2
+    match tile:
+        case RowsTile():
+            return _rows_cycles(tile, shape, limits)
+        case ProductTile():
+            return _product_cycles(tile, shape, limits)
+        case TensorProductTile():
+            return tensor_product_cycles(tile, shape, limits)
 
 
 def _weight_wavefronts(tile: RowsTile, shape: LinearShape) -> int:
     """Wavefronts of one step's loads of weights: the lines that each load touches, 128 bytes each at most."""
     lanes, columns, size_bytes = tile.lanes_over_k, tile.columns_per_lane, shape.element_bytes
     if not shape.weights_along_k:
-        lines = lanes * -(-tile.warp_columns * size_bytes // _LINE_BYTES)
+        lines = lanes * -(-tile.warp_columns * size_bytes // LINE_BYTES)
         return 4 * max(lines, columns * size_bytes // 4)
-    lines = tile.lanes_over_columns * -(-lanes * 4 * size_bytes // _LINE_BYTES)
+    lines = tile.lanes_over_columns * -(-lanes * 4 * size_bytes // LINE_BYTES)
     loads = columns if shape.k % 4 == 0 else 4 * columns
     return loads * max(lines, size_bytes)
 
@@ -73,25 +69,25 @@ def _rows_cycles(tile: RowsTile, shape: LinearShape, limits: DeviceLimits) -> fl
     step = 4 * sums * width + 2 * loads + tile.rows_per_lane + 4
     issued = steps * step + 3 * exchanged + 10 * sums // tile.lanes_over_k + 60
     wavefronts = steps * (4 * width * tile.rows_per_lane + _weight_wavefronts(tile, shape))
-    wavefronts += tile.warp_rows * -(-tile.warp_columns * shape.element_bytes // _LINE_BYTES)
+    wavefronts += tile.warp_rows * -(-tile.warp_columns * shape.element_bytes // LINE_BYTES)
     unroll = tile.unroll(shape)
     registers = 40 + sums + 8 * tile.columns_per_lane * unroll
-    resident = _resident_blocks(tile.threads, tile.shared_bytes(shape), registers, limits)
+    resident = resident_blocks(tile.threads, tile.shared_bytes(shape), registers, limits)
     blocks = -(-tile.blocks(shape) // limits.multiprocessors)
     x_bytes = min(tile.rows, shape.rows) * shape.k * shape.element_bytes
     l2_bytes = x_bytes + min(tile.block_columns, shape.n) * shape.k * shape.element_bytes
-    fill = _BLOCK_START + _fill_rounds(tile, shape) * _L2_LATENCY + _BARRIER
+    fill = BLOCK_START + _fill_rounds(tile, shape) * L2_LATENCY + BARRIER
     # What one warp takes on its own; the others hide it only as far as there are others.
     turns = -(-tile.warp_blocks * WARP_LANES // tile.threads)
     batches = -(-steps // unroll)
     alone = turns * (
-        (batches - 1) * max(_L2_LATENCY, 1.5 * unroll * step)
+        (batches - 1) * max(L2_LATENCY, 1.5 * unroll * step)
         + 1.5 * (step + issued - steps * step)
-        + halvings * _SHUFFLE_STEP
+        + halvings * SHUFFLE_STEP
     )
     waves = -(-blocks // resident)
-    work = blocks * tile.warp_blocks * _busy(issued, wavefronts)
-    return waves * fill + max(work, waves * alone, blocks * l2_bytes / _L2_BYTES_PER_CYCLE)
+    work = blocks * tile.warp_blocks * busy_cycles(issued, wavefronts)
+    return waves * fill + max(work, waves * alone, blocks * l2_bytes / L2_BYTES_PER_CYCLE)
 
 
 def _product_cycles(tile: ProductTile, shape: LinearShape, limits: DeviceLimits) -> float:
@@ -101,13 +97,13 @@ def _product_cycles(tile: ProductTile, shape: LinearShape, limits: DeviceLimits)
     warps = max(1, tile.threads // WARP_LANES)
     loaded = (tile.rows + tile.columns) * tile.k / tile.threads
     issued = groups * (4 * sums * width + 2 * packs) + 2 * loaded + 40
-    chunk = warps * _busy(issued, groups * packs * 4 * width)
-    resident = _resident_blocks(tile.threads, tile.shared_bytes(shape), 60 + sums + int(loaded), limits)
+    chunk = warps * busy_cycles(issued, groups * packs * 4 * width)
+    resident = resident_blocks(tile.threads, tile.shared_bytes(shape), 60 + sums + int(loaded), limits)
     blocks = -(-tile.blocks(shape) // limits.multiprocessors)
     together = min(resident, blocks)
     chunks = -(-shape.k // tile.k)
     l2_bytes = (tile.rows + tile.columns) * tile.k * shape.element_bytes
     round_cycles = max(
-        _L2_LATENCY + 2 * _BARRIER, together * chunk + _BARRIER, together * l2_bytes / _L2_BYTES_PER_CYCLE
+        L2_LATENCY + 2 * BARRIER, together * chunk + BARRIER, together * l2_bytes / L2_BYTES_PER_CYCLE
     )
-    return -(-blocks // together) * (_BLOCK_START + _L2_LATENCY + chunks * round_cycles + 10 * sums)
+    return -(-blocks // together) * (BLOCK_START + L2_LATENCY + chunks * round_cycles + 10 * sums)

@@ -1,12 +1,15 @@
-"""The two forms of a linear kernel's tile, and their sizes."""
+"""The three forms of a linear kernel's tile, and their sizes."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dlrmc.codegen.kernels.sizes import odd_packs
 
 WARP_LANES = 32
+# k of a slab of TensorProductTile.
+SLAB_DEPTH = 16
 # Weights of 4 bytes that one lane loads ahead, and sums from which on half as many must do.
 _WEIGHTS_AHEAD = 16
 _MANY_SUMS = 32
@@ -24,6 +27,10 @@ class LinearShape:
         compute_bytes: of a sum.
         batch: how many such products there are.
         weights_along_k: whether the k of a weight row are contiguous.
+        parts: how many parts x has.
+        copies: what copying 4 k of a row of x and of a row of w takes, in instructions: 1 to 4 each.
+        precision: of products on tensor cores: "fp32", "tf32" or "bf16".
+        fits_tensor_cores: whether TensorProductTile can compute it.
     """
 
     rows: int
@@ -33,6 +40,10 @@ class LinearShape:
     compute_bytes: int
     batch: int = 1
     weights_along_k: bool = True
+    parts: int = 1
+    copies: tuple[int, int] = (1, 1)
+    precision: str = "fp32"
+    fits_tensor_cores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +122,54 @@ class ProductTile:
         return shape.batch * -(-shape.rows // self.rows) * -(-shape.n // self.columns)
 
 
-LinearTile = RowsTile | ProductTile
+@dataclass(frozen=True, slots=True)
+class TensorProductTile:
+    """Slabs of 16 k of both operands pass through shared memory into tensor cores (tensor_product.cuh).
+
+    Args:
+        rows: of the tile.
+        columns: of the tile.
+        warps: over rows, over columns, and over k.
+        slabs: of one warp in one stage.
+        stages: buffers for stages.
+    """
+
+    rows: int
+    columns: int
+    warps: tuple[int, int, int]
+    slabs: int
+    stages: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return math.prod(self.warps) * WARP_LANES
+
+    @property
+    def fragments(self) -> tuple[int, int]:
+        """Tiles of 16 rows and tiles of 8 columns of one warp."""
+        return self.rows // self.warps[0] // 16, self.columns // self.warps[1] // 8
+
+    @property
+    def stage_slabs(self) -> int:
+        """Slabs of a stage, of all warps."""
+        return self.slabs * self.warps[2]
+
+    def steps(self, shape: LinearShape) -> int:
+        """Stages that pass; every part of x starts a slab."""
+        return -(-(-(-shape.k // SLAB_DEPTH) + shape.parts - 1) // self.stage_slabs)
+
+    def shared_bytes(self, shape: LinearShape) -> int:
+        """Bytes of the stages, whose memory the sums of warps over k use afterwards."""
+        stages = self.stages * self.stage_slabs * (self.rows + self.columns) * SLAB_DEPTH
+        return 4 * max(stages, self.warps[2] * self.rows * self.columns)
+
+    def blocks(self, shape: LinearShape) -> int:
+        """Blocks of the grid."""
+        return -(-shape.rows // self.rows) * -(-shape.n // self.columns)
+
+
+LinearTile = RowsTile | ProductTile | TensorProductTile
 
 PRODUCT_TILES = (
     ProductTile(128, 128, 16, 8, 8),
@@ -124,4 +182,17 @@ PRODUCT_TILES = (
     ProductTile(32, 64, 32, 4, 4),
     ProductTile(32, 32, 16, 2, 4),
     ProductTile(16, 32, 32, 2, 2),
+)
+
+# A warp has 64 x 32 results of the largest tile, which keeps shared memory out of the way of the tensor
+# cores, and 32 x 32 of the others. Where the tile is small, warps share its k: eight of them keep a
+# multiprocessor busy.
+TENSOR_TILES = (
+    TensorProductTile(128, 128, (2, 4, 1), 2, 4),
+    TensorProductTile(128, 64, (4, 2, 1), 2, 4),
+    TensorProductTile(64, 128, (2, 4, 1), 2, 4),
+    TensorProductTile(64, 64, (2, 2, 2), 1, 4),
+    TensorProductTile(64, 32, (2, 1, 4), 1, 4),
+    TensorProductTile(32, 64, (1, 2, 4), 1, 4),
+    TensorProductTile(32, 32, (1, 1, 8), 1, 4),
 )

@@ -1,0 +1,101 @@
+"""The linear kernel on tensor cores (TensorProduct of tensor_product.cuh), for large products of f32.
+
+The constants of the emitted struct, beside those of every linear kernel (linear.py) and those that the .cuh
+file names: TILE_ROWS, TILE_COLUMNS, WARPS_OVER_ROWS, WARPS_OVER_COLUMNS, WARPS_OVER_K, SLABS, STAGES.
+"""
+
+from __future__ import annotations
+
+from dlrmc.codegen.kernels.linear_problem import LinearProblem
+from dlrmc.codegen.kernels.linear_text import (
+    activation_function,
+    bias_address,
+    from_first_row,
+    shared_constants,
+    tile_of_y,
+    tile_place,
+    weight_pack,
+    weights_of_part,
+    x_pack,
+)
+from dlrmc.codegen.kernels.linear_tile import TensorProductTile
+from dlrmc.codegen.kernels.sizes import Constant, constants_struct
+from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
+from dlrmc.codegen.scalar_types import STORAGE_TYPES
+from dlrmc.codegen.signature import Signature
+from dlrmc.ir.types import DType
+
+TENSOR_PRODUCT_INCLUDES = ("tensor_product.cuh",)
+# How a product is made of what tensor cores offer, by the option `precision`: tensor_fragments.cuh.
+PRODUCTS = {"fp32": "ThreeTf32", "tf32": "OneTf32", "bf16": "OneBf16"}
+# Every part of x brings its own text for its copies.
+_MOST_PARTS = 6
+
+
+def fits_tensor_cores(problem: LinearProblem) -> bool:
+    """Whether TensorProduct can compute it: f32, the k of x and of w contiguous, not too many parts."""
+    is_along_k = problem.weight.column == 1 and all(part.matrix.column == 1 for part in problem.parts)
+    return problem.dtype is DType.F32 and is_along_k and 0 < len(problem.parts) <= _MOST_PARTS
+
+
+def copies_of(problem: LinearProblem) -> tuple[int, int]:
+    """What copying 4 k of a row of x and of a row of w takes, in instructions, averaged over the parts."""
+    first_k, x_copies, w_copies = 0, 0, 0
+    for part in problem.parts:
+        x_copies += part.width * (4 // x_pack(part))
+        w_copies += part.width * (4 // weight_pack(problem, part, first_k))
+        first_k += part.width
+    return -(-x_copies // max(first_k, 1)), -(-w_copies // max(first_k, 1))
+
+
+def emit_tensor_product(
+    problem: LinearProblem, tile: TensorProductTile, name: str, signature: Signature, precision: str
+) -> list[str]:
+    """The struct of constants and the kernel."""
+    body = [
+        *shared_memory(problem.compute_type),
+        *signature.slot_reads,
+        *tile_place(problem, tile.rows, tile.columns),
+        f"TensorProduct<{name}_sizes> product(threadIdx.x);",
+        *call(
+            "product.run",
+            "shared",
+            bias_address(problem, ("first_row", "first_column")),
+            tile_of_y(problem),
+            "rows",
+            "columns",
+            *_parts(problem),
+        ),
+    ]
+    types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
+    struct = constants_struct(f"{name}_sizes", types, _constants(problem, tile), activation_function(problem))
+    return [*struct, signature.head(name, tile.threads), *indented(body), "}"]
+
+
+def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Constant]:
+    y = problem.y
+    warps_over_rows, warps_over_columns, warps_over_k = tile.warps
+    return shared_constants(problem) | {
+        "TILE_ROWS": tile.rows,
+        "TILE_COLUMNS": tile.columns,
+        "WARPS_OVER_ROWS": warps_over_rows,
+        "WARPS_OVER_COLUMNS": warps_over_columns,
+        "WARPS_OVER_K": warps_over_k,
+        "SLABS": tile.slabs,
+        "STAGES": tile.stages,
+        "ROWS_FIT": problem.rows % tile.rows == 0,
+        "COLUMNS_FIT": problem.n % tile.columns == 0,
+        "Y_VECTOR": y.window.pack(problem.n, (y.row,), 2) if y.column == 1 else 1,
+    }
+
+
+def _parts(problem: LinearProblem) -> list[str]:
+    """The parts of x, each with its columns of w."""
+    arguments: list[str] = []
+    first_k = 0
+    for part in problem.parts:
+        packs = f"{part.width}, {x_pack(part)}, {weight_pack(problem, part, first_k)}"
+        views = f"{from_first_row(part.matrix)}, {weights_of_part(problem, first_k)}"
+        arguments.append(f"product_part<{packs}>({views})")
+        first_k += part.width
+    return arguments

@@ -1,0 +1,90 @@
+"""Text that the forms of the linear kernel share."""
+
+from __future__ import annotations
+
+from dlrmc.codegen.code_blocks import INDENT
+from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, Part
+from dlrmc.codegen.kernels.sizes import Constant
+from dlrmc.codegen.kernels.tile_text import offset_by, tile_rows
+from dlrmc.codegen.kernels.windows import tile_view
+from dlrmc.codegen.scalar_types import STORAGE_TYPES
+from dlrmc.ir.ops.activations import literal
+
+
+def shared_constants(problem: LinearProblem) -> dict[str, Constant]:
+    """The constants of all forms: sizes, scales and the strides of the bias."""
+    bias = problem.bias
+    compute_type = problem.compute_type
+    return {
+        "N": problem.n,
+        "K": problem.k,
+        "HAS_BIAS": bias is not None,
+        "BIAS_ROW": bias.row if bias else 0,
+        "BIAS_COLUMN": bias.column if bias else 0,
+        "ALPHA": f"{compute_type}={literal(problem.alpha, problem.dtype)}",
+        "BETA": f"{compute_type}={literal(problem.beta, problem.dtype)}",
+    }
+
+
+def activation_function(problem: LinearProblem) -> tuple[str, ...]:
+    """The activation as a static member function."""
+    compute_type = problem.compute_type
+    return (
+        f"static __device__ __forceinline__ {compute_type} activation({compute_type} value) {{",
+        f"{INDENT}return {problem.activation_expression};",
+        "}",
+    )
+
+
+def tile_place(problem: LinearProblem, rows: int, columns: int) -> list[str]:
+    """`first_row`, `rows`, `first_column` and `columns` of the block's tile; neighbours share rows of x."""
+    column_blocks = -(-problem.n // columns)
+    return [
+        f"const int first_column = blockIdx.x % {column_blocks} * {columns};",
+        f"const int columns = min({columns}, {problem.n} - first_column);",
+        *tile_rows(problem.rows, rows, f"blockIdx.x / {column_blocks}"),
+    ]
+
+
+def tile_of_y(problem: LinearProblem) -> str:
+    """The view of y from the tile's first row and column on."""
+    y = problem.y
+    start = offset_by(y.window.start, ("first_row", y.row), ("first_column", y.column))
+    return tile_view(y.window, y.row, 0, y.column, start)
+
+
+def from_first_row(matrix: Matrix) -> str:
+    """The view of a matrix from the tile's first row on."""
+    start = offset_by(matrix.window.start, ("first_row", matrix.row))
+    return tile_view(matrix.window, matrix.row, 0, matrix.column, start)
+
+
+def weights_of_part(problem: LinearProblem, first_k: int) -> str:
+    """The view of w from the tile's first column and the part's first k on."""
+    weight = problem.weight
+    start = offset_by(weight.window.start, ("static_cast<long long>(first_column)", weight.row))
+    start = offset_by(start, (str(first_k), weight.column if first_k else 0))
+    return tile_view(weight.window, weight.row, 0, weight.column, start)
+
+
+def bias_address(problem: LinearProblem, places: tuple[str, ...]) -> str:
+    """The address of the bias of a tile's first row, and of its first column where that is asked for."""
+    bias = problem.bias
+    if bias is None:
+        return f"static_cast<const {STORAGE_TYPES[problem.dtype]}*>(nullptr)"
+    return offset_by(bias.window.start, *zip(places, (bias.row, bias.column), strict=False))
+
+
+def x_pack(part: Part) -> int:
+    """How many neighbouring k of a part of x may move together."""
+    matrix = part.matrix
+    return matrix.window.pack(part.width, (matrix.row,)) if matrix.column == 1 else 1
+
+
+def weight_pack(problem: LinearProblem, part: Part, first_k: int) -> int:
+    """How many neighbouring k of the weights of a part of x, which start at first_k, may move together."""
+    weight = problem.weight
+    pack = weight.window.pack(part.width, (weight.row,)) if weight.column == 1 else 1
+    while first_k % pack:
+        pack //= 2
+    return pack
