@@ -65,3 +65,15 @@ def test_rounding_to_tf32(build_file: BuildFile) -> None:
     np.testing.assert_array_equal(result[:4], [1 + 2.0**-10, -(1 + 2.0**-10), 1, np.inf])
     assert out[4] == 0x7FFFFFFF
     np.testing.assert_array_equal(result[5:], to_tf32(value[5:]))
+
+
+def test_sums_are_rounded_towards_zero(build_file: BuildFile) -> None:
+    a, b = np.ones((16, 8), np.float32), np.zeros((8, 8), np.float32)
+    c = np.full((16, 8), 1.0, np.float32)
+    # Three quarters of what the last bit of the sum is worth.
+    b[0] = 0.75 * 2.0**-23
+    a[1], c[1] = -1.0, -1.0
+    d = np.zeros((16, 8), np.float32)
+    run_all_orders(build_file(FILE), [launch_on("tf32", [a, b, c, d])], [a, b, c, d])
+    np.testing.assert_array_equal(d[0], np.ones(8, np.float32))
+    np.testing.assert_array_equal(d[1], -np.ones(8, np.float32))

@@ -1,8 +1,10 @@
 // mma.sync (PTX ISA, "Matrix Fragments for mma.m16n8k8" and "... mma.m16n8k16"): fragments exactly as in
 // hardware.
 //
-// The products of TF32 and bf16 numbers are exact in double; their sum with C is rounded to f32 once.
-// Hardware rounds more often, and in an order that NVIDIA does not document: results differ in the last bits.
+// The products of TF32 and bf16 numbers are exact in double; their sum with C is rounded to f32 once, towards
+// zero as by hardware (M. Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science
+// 7:e330). Hardware also cuts the addends, and in an order that NVIDIA does not document: results differ in
+// the last bits.
 #ifndef DLRMC_EMULATOR_TENSOR_CORE_H
 #define DLRMC_EMULATOR_TENSOR_CORE_H
 

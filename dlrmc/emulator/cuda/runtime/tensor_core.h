@@ -19,6 +19,15 @@ static double bf16_value(unsigned pair, int upper) {
     return static_cast<double>(bf16_to_f32(static_cast<unsigned short>(upper != 0 ? pair >> 16 : pair)));
 }
 
+// The nearest float that is not larger in magnitude; what is too large for a float is an infinity.
+static float rounded_towards_zero(double value) {
+    const float nearest = static_cast<float>(value);
+    const unsigned bits = __float_as_uint(nearest);
+    const bool is_larger = value < 0 ? nearest < value : nearest > value;
+    const bool is_infinite = (bits & 0x7fffffffu) == 0x7f800000u;
+    return is_larger && !is_infinite ? __uint_as_float(bits - 1) : nearest;
+}
+
 // D = A * B + C, A as 16 x depth, B as depth x 8, both gathered from the fragments. All of A, B and C is read
 // before D is written: they may share registers.
 static void multiply(void* const* slots, const double* a, const double* b, int depth) {
@@ -29,7 +38,7 @@ static void multiply(void* const* slots, const double* a, const double* b, int d
             double sum = static_cast<double>(slot_of(slots, lane).c[i]);
             for (int k = 0; k < depth; ++k)
                 sum += a[row * depth + k] * b[k * 8 + column];
-            results[lane][i] = static_cast<float>(sum);
+            results[lane][i] = rounded_towards_zero(sum);
         }
     }
     for (int lane = 0; lane < lanes_per_warp; ++lane) {
