@@ -7,7 +7,15 @@ from dlrmc.ir.op import many
 from dlrmc.passes.pass_types import PassResult
 
 # Ops whose kernels write their results with any strides.
-_PRODUCERS = ("linear", "mm", "bmm", "embedding_bag", "embedding_bag_group", "pairwise_dot")
+_PRODUCERS = (
+    "linear",
+    "mm",
+    "bmm",
+    "embedding_bag",
+    "embedding_bag_group",
+    "quantized_embedding_bag",
+    "pairwise_dot",
+)
 
 
 def run(graph: Graph) -> PassResult:

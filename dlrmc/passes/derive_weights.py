@@ -11,7 +11,7 @@ from dlrmc.passes.pass_types import PassResult
 # take.
 TABLE_BYTES_MAX = 64 << 20
 
-_LOOKUPS = ("embedding", "embedding_bag", "embedding_bag_group")
+_LOOKUPS = ("embedding", "embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
 
 
 def run(graph: Graph) -> PassResult:

@@ -22,6 +22,7 @@ ANCHORS = MappingProxyType(
         "bmm": "bmm",
         "embedding_bag": "embedding_bag",
         "embedding_bag_group": "embedding_bag",
+        "quantized_embedding_bag": "quantized_bag",
         "pairwise_dot": "pairwise_dot",
     }
 )

@@ -28,6 +28,7 @@ STAGE_OPS = (
     "embedding",
     "embedding_bag",
     "embedding_bag_group",
+    "quantized_embedding_bag",
     "pairwise_dot",
     "cat",
     "sum",
@@ -47,7 +48,7 @@ STAGE_OPS = (
     *VIEW_OPS,
 )
 STAGE_DTYPES = (DType.F32, DType.I64, DType.I32, DType.U8, DType.I8, DType.BOOL)
-JAGGED_OPS = ("embedding_bag", "embedding_bag_group")
+JAGGED_OPS = ("embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
 # reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
 LARGEST_WEIGHT_BYTES = 512 * 1024

@@ -89,7 +89,7 @@ def _read_bytes(operand: Node, users: tuple[Node, ...]) -> int:
 
 def _picked_bytes(operand: Node, user: Node) -> int | None:
     """Bytes that `user` picks out of the operand; None where it reads all of it."""
-    if user.is_op("embedding_bag") and user.operands[0] is operand:
+    if user.is_op("embedding_bag", "quantized_embedding_bag") and user.operands[0] is operand:
         return _rows_bytes(operand, one(user.operands[1]))
     if user.is_op("embedding_bag_group"):
         tables, ids, _, _ = group_operands(user.operands)
@@ -151,7 +151,7 @@ def _other_flops(node: Node) -> int:
         return node.type.numel
     if node.is_op("mm", "bmm", "pairwise_dot"):
         return 0
-    if node.is_op("embedding_bag"):
+    if node.is_op("embedding_bag", "quantized_embedding_bag"):
         return _added(one(node.operands[1]), one(node.operands[0]))
     if node.is_op("embedding_bag_group"):
         tables, ids, _, _ = group_operands(node.operands)

@@ -18,6 +18,9 @@ from dlrmc.passes.row_tags import tag_rows
 # How a tile reads an operand of its kernel: its own rows, all of it, or from its own rows' offsets on.
 Role = Literal["rows", "whole", "offsets", "ends"]
 
+# Operands table, ids, offsets, weights, and the attribute include_last_offset.
+SINGLE_BAG_OPS = ("embedding_bag", "quantized_embedding_bag")
+
 
 @dataclass(frozen=True)
 class TileOperand:
@@ -100,7 +103,7 @@ class _Cutter:
                 found=f"%{node.name} = {node.op.name} is {self._tags[node]}",
                 expected="row-local ops only",
             )
-        is_jagged = node.is_op("embedding_bag") and optional(node.operands[2]) is not None
+        is_jagged = node.is_op(*SINGLE_BAG_OPS) and optional(node.operands[2]) is not None
         if is_jagged or node.is_op("embedding_bag_group"):
             operands = self._bag_operands(node)
         else:
@@ -121,7 +124,7 @@ class _Cutter:
 
     def _bag_operands(self, node: Node) -> Operands[Node]:
         """Operands of bags: jagged ids and their weights are read whole, offsets one a row."""
-        if node.is_op("embedding_bag"):
+        if node.is_op(*SINGLE_BAG_OPS):
             is_last = node.attributes.bool("include_last_offset")
             table, ids, offsets, weights = node.operands
             return (

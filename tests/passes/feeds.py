@@ -100,7 +100,7 @@ def _limit(user: Node, ids: Node) -> tuple[int, int | None] | None:
     match user.op.name:
         case "embedding" if one(user.operands[1]) is ids:
             return one(user.operands[0]).shape[0], None
-        case "embedding_bag":
+        case "embedding_bag" | "quantized_embedding_bag":
             if optional(user.operands[2]) is ids:
                 return 0, one(user.operands[1]).type.numel
             return one(user.operands[0]).shape[0], None

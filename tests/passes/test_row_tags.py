@@ -30,6 +30,7 @@ weight %full : f32[4,6] = "full"
 weight %stack : f32[4,3,5] = "stack"
 weight %table : f32[9,3] = "table"
 weight %wide : f32[6,12] = "wide"
+weight %bytes : u8[9,11] = "bytes"
 const %col : i64[2] = [1,0]
 const %half : f32[] = 0.5
 """
@@ -80,6 +81,8 @@ CASES: list[tuple[str, RowTag]] = [
     ("%v = embedding_bag(%table, %jagged, %off) : f32[4,3]", ROWS),
     ("%v = embedding_bag(%pairs, %jagged, %off) : f32[4,3]", MIXED),
     ("%v = embedding_bag_group([%table], [%jagged], [%off], [_]) : f32[4,1,3]", ROWS),
+    ("%v = quantized_embedding_bag(%bytes, %jagged, %off) : f32[4,3]", ROWS),
+    ("%v = quantized_embedding_bag(%bytes, %ids) : f32[4,3]", ROWS),
     ("%v = index(%table, %id) : f32[4,3]", ROWS),
     ("%v = index(%pairs, %id) : f32[4,3]", MIXED),
     ("%v = index(%x, _, %col) : f32[4,2]", ROWS),

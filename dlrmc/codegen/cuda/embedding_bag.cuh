@@ -77,6 +77,10 @@ struct BagBounds {
 
 template <typename Kind>
 struct EmbeddingBag {
+    // Bags over bytes and nibbles find and check ids and offsets by the functions of this one.
+    template <typename>
+    friend struct QuantizedBag;
+
     using Element = typename Kind::Element;
     using Id = typename Kind::Id;
     using Offset = typename Kind::Offset;

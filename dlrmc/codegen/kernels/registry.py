@@ -10,6 +10,7 @@ from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear import Linear
 from dlrmc.codegen.kernels.map import Map
 from dlrmc.codegen.kernels.pairwise_dot import PairwiseDot
+from dlrmc.codegen.kernels.quantized_bag import QuantizedBag
 from dlrmc.codegen.kernels.row_program import RowProgram
 from dlrmc.errors import CodegenError
 
@@ -20,6 +21,7 @@ ALL_KERNEL_IMPLS: tuple[KernelImpl, ...] = (
     Linear(),
     Bmm(),
     EmbeddingBag(),
+    QuantizedBag(),
     PairwiseDot(),
     RowProgram(),
 )

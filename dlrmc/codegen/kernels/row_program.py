@@ -22,6 +22,7 @@ from dlrmc.codegen.rows.linear_stage import cluster_barrier, copy_weight_stateme
 from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
 from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
+from dlrmc.codegen.rows.quantized_stage import emit_quantized_stage
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TilePlaces
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
@@ -206,6 +207,8 @@ class _Emission:
                 return emit_bmm_stage(stage, anchor, (tiles[0], tiles[1]), context)
             case "embedding_bag":
                 return emit_bag_stage(stage, anchor, context)
+            case "quantized_bag":
+                return emit_quantized_stage(stage, anchor, context)
             case _:
                 return emit_map_stage(stage, context)
 

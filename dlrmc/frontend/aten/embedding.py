@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dlrmc.frontend.builder import Builder, Parts
@@ -35,6 +36,25 @@ def raw_embedding_bag(builder: Builder, call: Call) -> Parts:
     """`_embedding_bag` and `_embedding_bag_forward_only`: a negative padding_idx is no padding."""
     padding = call["padding_idx"]
     return _bag(builder, call, max(padding, -1))
+
+
+def quantized_bag(bits: int) -> Callable[[Builder, Call], Node]:
+    """Bags over rows of bytes or nibbles. torch sums them whatever `mode` says, and so does this."""
+
+    def import_bag(builder: Builder, call: Call) -> Node:
+        if call["pruned_weights"] or call["compressed_indices_mapping"] is not None:
+            raise Refused("a pruned table, whose ids go through compressed_indices_mapping")
+        offsets = call["offsets"]
+        operands = (
+            call.tensor("weight"),
+            _ids(builder, call.tensor("indices")),
+            None if offsets is None else _ids(builder, offsets),
+            call["per_sample_weights"],
+        )
+        attributes = {"bits": bits, "include_last_offset": bool(call["include_last_offset"])}
+        return builder.op("quantized_embedding_bag", operands, attributes)
+
+    return import_bag
 
 
 def renorm(_builder: Builder, _call: Call) -> Node:
@@ -76,5 +96,7 @@ IMPORTERS = (
     (("aten.embedding.default",), embedding),
     (("aten.embedding_bag.padding_idx",), embedding_bag),
     (("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default"), raw_embedding_bag),
+    (("quantized.embedding_bag_byte_rowwise_offsets.default",), quantized_bag(8)),
+    (("quantized.embedding_bag_4bit_rowwise_offsets.default",), quantized_bag(4)),
     (("aten.embedding_renorm.default", "aten.embedding_renorm_.default"), renorm),
 )

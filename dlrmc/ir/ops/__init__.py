@@ -8,13 +8,25 @@ from types import MappingProxyType
 
 from dlrmc.errors import TypeRuleError
 from dlrmc.ir.op import Op
-from dlrmc.ir.ops import elementwise, embedding, index, interaction, kernel, leaf, linear, reduce, shape
+from dlrmc.ir.ops import (
+    elementwise,
+    embedding,
+    index,
+    interaction,
+    kernel,
+    leaf,
+    linear,
+    quantized_bags,
+    reduce,
+    shape,
+)
 
 ALL_OPS: tuple[Op, ...] = (
     *leaf.OPS,
     *elementwise.OPS,
     *linear.OPS,
     *embedding.OPS,
+    *quantized_bags.OPS,
     *shape.OPS,
     *reduce.OPS,
     *index.OPS,

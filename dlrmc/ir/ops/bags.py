@@ -92,7 +92,7 @@ def infer_bags(
     require_float(op, "table", table)
     require_rank(op, "table", table, 2)
     require_index(op, "ids", ids)
-    count = _infer_count(op, ids, offsets, options.include_last_offset)
+    count = infer_bag_count(op, ids, offsets, options.include_last_offset)
     if weights is not None:
         require_same_dtype(op, (table, weights))
         require_shape(op, "weights", weights, ids.shape)
@@ -106,8 +106,12 @@ def infer_bags(
     return table.with_shape((count, table.shape[1]))
 
 
-def _infer_count(op: Op, ids: TensorType, offsets: TensorType | None, include_last_offset: bool) -> int:
-    """The number of bags."""
+def infer_bag_count(op: Op, ids: TensorType, offsets: TensorType | None, include_last_offset: bool) -> int:
+    """The number of bags.
+
+    Raises:
+        TypeRuleError: where ids or offsets do not fit.
+    """
     if offsets is None:
         if ids.rank != 2:
             raise op.fail(f"ids is {ids} without offsets", "2 dimensions, or offsets")
@@ -138,12 +142,7 @@ def reduce_bags(
     Raises:
         BoundsError: a malformed offset, or an id of a bag that is no row of the table.
     """
-    begins, ends = _bounds(ids, offsets, options.include_last_offset, names)
-    used = ids.reshape(-1)[: int(ends[-1]) if len(ends) else 0]
-    if offsets is None:
-        check_bounds(names.op, names.ids, ids, 0, len(table))
-    else:
-        check_bounds(names.op, names.ids, used, 0, len(table))
+    begins, ends, used = bag_positions(len(table), ids, offsets, options.include_last_offset, names)
     dtype = DType.of_numpy(table.dtype)
     wide: np.dtype[Any] = np.dtype(np.float64 if dtype is DType.F64 else np.float32)
     result = np.zeros((len(begins), table.shape[1]), wide)
@@ -165,6 +164,20 @@ def reduce_bags(
         if options.mode == "mean":
             result /= np.maximum(counts, 1)
         return rounded(result, dtype)
+
+
+def bag_positions(
+    rows: int, ids: Array, offsets: Array | None, include_last_offset: bool, names: BagNames
+) -> tuple[Array, Array, Array]:
+    """The first position of each bag, the position after its last, and the flat ids that bags use.
+
+    Raises:
+        BoundsError: a malformed offset, or an id of a bag that is no row of the table.
+    """
+    begins, ends = _bounds(ids, offsets, include_last_offset, names)
+    used = ids.reshape(-1)[: int(ends[-1]) if len(ends) else 0]
+    check_bounds(names.op, names.ids, ids if offsets is None else used, 0, rows)
+    return begins, ends, used
 
 
 def _bounds(

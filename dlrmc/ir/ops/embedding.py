@@ -35,7 +35,7 @@ from dlrmc.ir.types import TensorType
 T = TypeVar("T")
 
 
-def _jagged_rows(tables: Sequence[RowTag], facts: RowFacts) -> RowTag:
+def jagged_rows(tables: Sequence[RowTag], facts: RowFacts) -> RowTag:
     """The tag of bags whose ids are found through offsets, or which are grouped with such bags.
 
     The ids of a row stand anywhere in their tensor, so a fused kernel must have ids and offsets as operands;
@@ -107,7 +107,7 @@ class EmbeddingBag(Op):
     def rows(self, facts: RowFacts) -> RowTag:
         if optional(facts.tags[2]) is None:
             return rows_or_mixed([one(facts.tags[1])], uniform=[one(facts.tags[0])])
-        return _jagged_rows([one(facts.tags[0])], facts)
+        return jagged_rows([one(facts.tags[0])], facts)
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         table, ids, offsets, weights = (
@@ -150,7 +150,7 @@ class EmbeddingBagGroup(Op):
     )
 
     def rows(self, facts: RowFacts) -> RowTag:
-        return _jagged_rows(many(facts.tags[0]), facts)
+        return jagged_rows(many(facts.tags[0]), facts)
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         tables, ids, offsets, weights = group_operands(operands)

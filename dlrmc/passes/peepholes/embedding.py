@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 
 from dlrmc.ir.graph import Node
 from dlrmc.passes.builder import Builder
@@ -12,6 +13,8 @@ from dlrmc.passes.rule import Rule
 
 # The reduction of a pooled lookup and the mode of the bag that it is.
 _POOLS = ("sum", "mean")
+# The ops that read ids by offsets, and what rules call them.
+_BAGS = MappingProxyType({"embedding_bag": "bag", "quantized_embedding_bag": "quantized-bag"})
 
 
 def _pools_rows(m: Match) -> bool:
@@ -63,11 +66,44 @@ def _fixed_bag(b: Builder, m: Match) -> Node:
     shape = (m.o.shape[0] - int(m.last), _fixed_length(m) or 0)
     weights = None if m.s is None else b.view(m.s, shape)
     attributes = {**m.root.attributes, "include_last_offset": False}
-    return b.op("embedding_bag", m.w, b.view(m.ids, shape), None, weights, **attributes)
+    return b.op(m.root.op.name, m.w, b.view(m.ids, shape), None, weights, **attributes)
 
 
 def _same_bag(b: Builder, m: Match, ids: Node, offsets: Node | None) -> Node:
-    return b.op("embedding_bag", m.w, ids, offsets, m.s, **m.root.attributes)
+    return b.op(m.root.op.name, m.w, ids, offsets, m.s, **m.root.attributes)
+
+
+def _integers_of(op: str) -> tuple[Rule, ...]:
+    """The rules about ids and offsets of one kind of bag."""
+    bag = _BAGS[op]
+    return (
+        Rule(
+            name=f"{bag}-of-constant-offsets-to-fixed-length",
+            why="Where the offsets are 0, L, 2L, ... they need not be read.",
+            match=f"""%ids : I[M]
+                      %y = {op}(%w, %ids, %o, ?%s) {{include_last_offset=$last, ...}}""",
+            where=lambda m: _fixed_length(m) is not None,
+            build=_fixed_bag,
+        ),
+        Rule(
+            name=f"cast-of-ids-of-{bag}",
+            why="Kernels read i32 and i64 ids as they are.",
+            match=f"""%ids : i32[*S]
+                      %i = cast(%ids) {{to=i64}}
+                      %y = {op}(%w, %i, ?%o, ?%s) {{...}}""",
+            shared=("i",),
+            build=lambda b, m: _same_bag(b, m, m.ids, m.o),
+        ),
+        Rule(
+            name=f"cast-of-offsets-of-{bag}",
+            why="Kernels read i32 and i64 offsets as they are.",
+            match=f"""%offsets : i32[*S]
+                      %o = cast(%offsets) {{to=i64}}
+                      %y = {op}(%w, %ids, %o, ?%s) {{...}}""",
+            shared=("o",),
+            build=lambda b, m: _same_bag(b, m, m.ids, m.offsets),
+        ),
+    )
 
 
 def _narrow_ids(op: str, attributes: str) -> Rule:
@@ -114,32 +150,7 @@ RULES: tuple[Rule, ...] = (
         where=lambda m: m.L > 0 and is_filled_with(m.n, m.L),
         build=lambda b, m: b.embedding_bag(m.w, m.ids, mode="mean"),
     ),
-    Rule(
-        name="bag-of-constant-offsets-to-fixed-length",
-        why="Where the offsets are 0, L, 2L, ... they need not be read.",
-        match="""%ids : I[M]
-                 %y = embedding_bag(%w, %ids, %o, ?%s) {include_last_offset=$last, ...}""",
-        where=lambda m: _fixed_length(m) is not None,
-        build=_fixed_bag,
-    ),
-    Rule(
-        name="cast-of-ids-of-bag",
-        why="Kernels read i32 and i64 ids as they are.",
-        match="""%ids : i32[*S]
-                 %i = cast(%ids) {to=i64}
-                 %y = embedding_bag(%w, %i, ?%o, ?%s) {...}""",
-        shared=("i",),
-        build=lambda b, m: _same_bag(b, m, m.ids, m.o),
-    ),
-    Rule(
-        name="cast-of-offsets-of-bag",
-        why="Kernels read i32 and i64 offsets as they are.",
-        match="""%offsets : i32[*S]
-                 %o = cast(%offsets) {to=i64}
-                 %y = embedding_bag(%w, %ids, %o, ?%s) {...}""",
-        shared=("o",),
-        build=lambda b, m: _same_bag(b, m, m.ids, m.offsets),
-    ),
+    *(rule for op in _BAGS for rule in _integers_of(op)),
     _narrow_ids("embedding", ""),
     _narrow_ids("index_select", "{dim=$d}"),
     _narrow_ids("gather", "{dim=$d}"),

@@ -186,6 +186,32 @@ BAGS = (
         "embedding_bag: mode=prod\n  expected: mode one of sum, mean, max",
         {"mode": "prod"},
     ),
+    Bad(
+        "quantized_embedding_bag",
+        ("f32[9,12]", "i64[6]", "i64[2]", None),
+        "quantized_embedding_bag: table is f32[9,12]\n  expected: dtype u8",
+    ),
+    Bad(
+        "quantized_embedding_bag",
+        ("u8[9,8]", "i64[6]", "i64[2]", None),
+        "quantized_embedding_bag: table is u8[9,8]\n  expected: rows of more than 8 bytes, scale and bias",
+    ),
+    Bad(
+        "quantized_embedding_bag",
+        ("u8[9,12]", "i64[6]", "i64[2]", None),
+        "quantized_embedding_bag: bits=2\n  expected: bits one of 8, 4",
+        {"bits": 2},
+    ),
+    Bad(
+        "quantized_embedding_bag",
+        ("u8[9,12]", "i64[6]", "i64[2]", "f16[6]"),
+        "quantized_embedding_bag: weights is f16[6]\n  expected: dtype f32\n  to mend: insert a cast",
+    ),
+    Bad(
+        "quantized_embedding_bag",
+        ("u8[9,12]", "i64[6]", None, None),
+        "quantized_embedding_bag: ids is i64[6] without offsets\n  expected: 2 dimensions, or offsets",
+    ),
     Bad("embedding_bag_group", ((), (), (), ()), "embedding_bag_group: no tables\n  expected: at least one"),
     Bad(
         "embedding_bag_group",

@@ -193,6 +193,49 @@ def _groups() -> list[Sample]:
     ]
 
 
+def _quantized(bits: int, include_last_offset: bool = False):
+    ops = torch.ops.quantized
+    op = {8: ops.embedding_bag_byte_rowwise_offsets, 4: ops.embedding_bag_4bit_rowwise_offsets}[bits]
+
+    def call(table, ids, offsets, weights):
+        if include_last_offset:
+            # With ids after the last offset the 4-bit op of torch 2.13 raises; the byte op ignores them.
+            ids, weights = (
+                None if each is None else each[: int(offsets[-1])].clone() for each in (ids, weights)
+            )
+        return op(table, ids, offsets, per_sample_weights=weights, include_last_offset=include_last_offset)
+
+    return call
+
+
+def _quantized_bags() -> list[Sample]:
+    ops = torch.ops.quantized
+    samples: list[Sample] = []
+    for bits, pack in ((8, ops.embedding_bag_byte_prepack), (4, ops.embedding_bag_4bit_prepack)):
+        for width in (5, 12, 33, 16) if bits == 8 else (2, 12, 34):
+            table = pack(torch.from_numpy(_table(width=width))).numpy()
+            for dtype in IDS:
+                for weights in (None, values(DType.F32, 12)):
+                    for last in (False, True):
+                        offsets = np.array([0, 0, 3, 7, 7] + [11] * last, dtype.numpy)
+                        operands = (table, ids(DType.I64, ROWS, 12), offsets, weights)
+                        options = {"bits": bits, "include_last_offset": last}
+                        samples.append(
+                            Sample(
+                                "quantized_embedding_bag",
+                                operands,
+                                _quantized(**options),
+                                options,
+                                is_exact=True,
+                            )
+                        )
+            grid = (table, ids(DType.I32, ROWS, 4, 3), None, None)
+            samples.append(
+                Sample("quantized_embedding_bag", grid, _quantized(bits), {"bits": bits}, is_exact=True)
+            )
+    return samples
+
+
 SAMPLES = (
     *_embeddings(),
     *_bags_by_mode(),
@@ -201,4 +244,5 @@ SAMPLES = (
     *_dtypes(),
     *_nans(),
     *_groups(),
+    *_quantized_bags(),
 )

@@ -6,6 +6,9 @@ from tests.passes.rule_case import RuleCase
 
 _TABLE = """weight %w : f32[9,4] = "w"
 """
+# Rows of four codes, or of eight bytes of two, and a scale and a bias.
+_BYTES = """weight %w : u8[9,12] = "w"
+"""
 
 
 def _pooled(mode: str) -> RuleCase:
@@ -182,6 +185,58 @@ CASES = (
             input %o : i64[3]
             {_TABLE}%c = cast(%o) {{to=i32}} : i32[3]
             %y = embedding_bag(%w, %ids, %c) {{include_last_offset=true}} : f32[2,4]
+            return %y""",
+    ),
+    RuleCase(
+        "quantized-bag-of-constant-offsets-to-fixed-length",
+        f"""input %ids : i32[6]
+            {_BYTES}const %o : i64[3] = [0,3,6]
+            %y = quantized_embedding_bag(%w, %ids, %o) {{bits=4, include_last_offset=true}} : f32[2,16]
+            return %y""",
+        f"""input %ids : i32[6]
+            {_BYTES}%view = view(%ids) {{shape=[2,3]}} : i32[2,3]
+            %y = quantized_embedding_bag(%w, %view) {{bits=4}} : f32[2,16]
+            return %y""",
+        f"""input %ids : i32[6]
+            {_BYTES}const %o : i64[3] = [0,2,6]
+            %y = quantized_embedding_bag(%w, %ids, %o) {{bits=4, include_last_offset=true}} : f32[2,16]
+            return %y""",
+    ),
+    RuleCase(
+        "cast-of-ids-of-quantized-bag",
+        f"""input %ids : i32[6]
+            input %o : i64[2]
+            input %s : f32[6]
+            {_BYTES}%i = cast(%ids) {{to=i64}} : i64[6]
+            %y = quantized_embedding_bag(%w, %i, %o, %s) : f32[2,4]
+            return %y""",
+        f"""input %ids : i32[6]
+            input %o : i64[2]
+            input %s : f32[6]
+            {_BYTES}%y = quantized_embedding_bag(%w, %ids, %o, %s) : f32[2,4]
+            return %y""",
+        f"""input %ids : u8[6]
+            input %o : i64[2]
+            {_BYTES}%i = cast(%ids) {{to=i64}} : i64[6]
+            %y = quantized_embedding_bag(%w, %i, %o) : f32[2,4]
+            return %y""",
+    ),
+    RuleCase(
+        "cast-of-offsets-of-quantized-bag",
+        f"""input %ids : i64[6]
+            input %o : i32[3]
+            {_BYTES}%c = cast(%o) {{to=i64}} : i64[3]
+            %y = quantized_embedding_bag(%w, %ids, %c) {{include_last_offset=true}} : f32[2,4]
+            return %y""",
+        f"""input %ids : i64[6]
+            input %o : i32[3]
+            {_BYTES}%y = quantized_embedding_bag(%w, %ids, %o) {{include_last_offset=true}} : f32[2,4]
+            return %y""",
+        # A narrowing cast may change the value.
+        f"""input %ids : i64[6]
+            input %o : i64[3]
+            {_BYTES}%c = cast(%o) {{to=i32}} : i32[3]
+            %y = quantized_embedding_bag(%w, %ids, %c) {{include_last_offset=true}} : f32[2,4]
             return %y""",
     ),
     _narrow("embedding", "", "f32[2,3,4]"),

@@ -1,0 +1,138 @@
+// Stage: y[b, d] = the sum over the positions p of bag b of weight[p] * (scale * code[d] + bias), of rows
+// ids[p] of a table of bytes or nibbles with scale and bias at the end of each row (IR:
+// quantized_embedding_bag).
+//
+// Lanes, columns, ids and offsets are those of embedding_bag.cuh, and so is `Kind`, with Element the unsigned
+// char of the table, TABLE_ROW and TABLE_COLUMN in bytes, and besides:
+//     CODES        codes in a byte: 1, or 2 with the low nibble first
+//     WIDTH        codes of a row
+//     ROW_PACK     bytes that may move together: what every row's address is a multiple of
+// A row after another, in float: y = fma(weight * scale, code, y + weight * bias), which are the bits that
+// torch gives on the CPU. Rows need no alignment. All lanes are independent. No barrier, no shared memory.
+//
+// requires: embedding_bag.cuh
+#ifndef DLRMC_CODEGEN_CUDA_QUANTIZED_BAG_CUH
+#define DLRMC_CODEGEN_CUDA_QUANTIZED_BAG_CUH
+
+#include "embedding_bag.cuh"
+
+// Bits of a stored scale or bias to float: two bytes are an f16, four a float.
+__device__ __forceinline__ float stored_number(unsigned int bits, Pack<unsigned char, 2>) {
+    return f16_to_f32(static_cast<unsigned short>(bits));
+}
+__device__ __forceinline__ float stored_number(unsigned int bits, Pack<unsigned char, 4>) {
+    return __uint_as_float(bits);
+}
+
+template <typename Kind>
+struct QuantizedBag {
+    using Bag = EmbeddingBag<Kind>;
+    static constexpr int ROW_BYTES = Kind::VECTOR / Kind::CODES;
+    static constexpr int NUMBER_BYTES = Kind::CODES == 1 ? 4 : 2;
+
+    // Columns first_column to first_column + VECTOR of bag `bag` to `y`.
+    static __device__ __forceinline__ void run(const BagSource& source, long long bag, long long bags,
+                                               int first_column, bool reports, float* y, Faults* faults) {
+        const BagBounds bounds =
+            Bag::checked(source, bag, bags, Bag::load_bounds(source, bag, bags), reports, faults);
+        float values[Kind::VECTOR] = {};
+        bool is_bad = false;
+#pragma unroll 1
+        for (long long at = bounds.begin; at < bounds.end; at += Kind::IN_FLIGHT) {
+            Rows rows;
+            load(source, bag, at, bounds.end, first_column, rows);
+            is_bad = is_bad || rows.is_bad;
+            add(rows, values);
+        }
+        if (is_bad && reports) {
+            const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
+            Bag::report_ids(Bag::ids_of(source, bag), bounds, first, source.row_count, source.padding_id,
+                            source.id_site, faults);
+        }
+        store(values, y);
+    }
+
+  private:
+    // Neighbouring rows of a bag, as stored.
+    struct Rows {
+        bool is_read[Kind::IN_FLIGHT];
+        Pack<unsigned char, ROW_BYTES> codes[Kind::IN_FLIGHT];
+        float scale[Kind::IN_FLIGHT];
+        float bias[Kind::IN_FLIGHT];
+        bool is_bad;
+    };
+
+    static __device__ __forceinline__ void load(const BagSource& source, long long bag, long long at,
+                                                long long end, int first_column, Rows& rows) {
+        const auto* const table = static_cast<const unsigned char*>(source.table);
+        const typename Bag::Id* const ids = Bag::ids_of(source, bag);
+        const float* const weights =
+            static_cast<const float*>(source.weights) + (Kind::HAS_WEIGHTS ? bag * Kind::WEIGHT_BAG : 0);
+        rows.is_bad = false;
+#pragma unroll
+        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
+            const bool is_there = at + i < end;
+            const long long id = is_there ? static_cast<long long>(ids[(at + i) * Kind::ID_STRIDE]) : 0;
+            const bool is_row = 0 <= id && id < source.row_count;
+            rows.is_bad = rows.is_bad || (is_there && !is_row);
+            rows.is_read[i] = is_there && is_row;
+            if (!rows.is_read[i]) continue;
+            const unsigned char* const row = table + id * Kind::TABLE_ROW;
+            const float weight = Kind::HAS_WEIGHTS ? weights[(at + i) * Kind::WEIGHT_STRIDE] : 1.0f;
+            rows.codes[i] = load_bytes<ROW_BYTES>(row, first_column / Kind::CODES);
+            rows.scale[i] = weight * number(row, 0);
+            rows.bias[i] = weight * number(row, 1);
+        }
+    }
+
+    static __device__ __forceinline__ void add(const Rows& rows, float (&values)[Kind::VECTOR]) {
+#pragma unroll
+        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
+            if (!rows.is_read[i]) continue;
+#pragma unroll
+            for (int j = 0; j < Kind::VECTOR; ++j) {
+                const int byte = rows.codes[i].at[j / Kind::CODES];
+                const int code = Kind::CODES == 1 ? byte : j % 2 == 0 ? byte & 15 : byte >> 4;
+                values[j] = fmaf(rows.scale[i], static_cast<float>(code), values[j] + rows.bias[i]);
+            }
+        }
+    }
+
+    // The scale (0) or the bias (1) of a row.
+    static __device__ __forceinline__ float number(const unsigned char* row, int which) {
+        const Pack<unsigned char, NUMBER_BYTES> bytes =
+            load_bytes<NUMBER_BYTES>(row, Kind::WIDTH / Kind::CODES + which * NUMBER_BYTES);
+        unsigned int bits = 0;
+#pragma unroll
+        for (int i = 0; i < NUMBER_BYTES; ++i)
+            bits |= static_cast<unsigned int>(bytes.at[i]) << 8 * i;
+        return stored_number(bits, bytes);
+    }
+
+    // Bytes first to first + N of a row, in pieces that its alignment allows.
+    template <int N>
+    static __device__ __forceinline__ Pack<unsigned char, N> load_bytes(const unsigned char* row, int first) {
+        constexpr int piece = N < Kind::ROW_PACK ? N : Kind::ROW_PACK;
+        Pack<unsigned char, N> bytes;
+#pragma unroll
+        for (int i = 0; i < N; i += piece) {
+            const auto part = load_pack<piece>(row + (first + i) * Kind::TABLE_COLUMN);
+#pragma unroll
+            for (int j = 0; j < piece; ++j)
+                bytes.at[i + j] = part.at[j];
+        }
+        return bytes;
+    }
+
+    static __device__ __forceinline__ void store(const float (&values)[Kind::VECTOR], float* y) {
+        if constexpr (Kind::Y_IS_PACKED) {
+            store_pack<Kind::VECTOR>(y, values);
+        } else {
+#pragma unroll
+            for (int i = 0; i < Kind::VECTOR; ++i)
+                y[i * Kind::Y_COLUMN] = values[i];
+        }
+    }
+};
+
+#endif  // DLRMC_CODEGEN_CUDA_QUANTIZED_BAG_CUH
