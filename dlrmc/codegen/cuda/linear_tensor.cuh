@@ -172,12 +172,14 @@ struct LinearTensor {
     template <typename Y>
     static __device__ __forceinline__ void store(const float (&sums)[4], const float* x, const float* w,
                                                  const float* bias, Y y, int row, int column, int rows) {
+        // One look at all four: where one is not finite, all are computed again.
+        const bool is_good = is_finite(sums[0] + sums[1] + (sums[2] + sums[3]));
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int r = row + i / 2 * 8;
             const int n = column + i % 2;
-            if (r >= rows || n >= Sizes::N) continue;
-            const float sum = is_finite(sums[i]) ? sums[i] : dot(x + r * Sizes::X_STRIDE, w + n * Sizes::W_STRIDE);
+            if (r >= rows || (Sizes::N % (8 * column_tiles) != 0 && n >= Sizes::N)) continue;
+            const float sum = is_good ? sums[i] : dot(x + r * Sizes::X_STRIDE, w + n * Sizes::W_STRIDE);
             *y.at(r, 0, n) = Epilogue::finish(sum, Epilogue::bias_at(bias, 0, n));
         }
     }

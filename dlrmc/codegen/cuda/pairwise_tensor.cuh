@@ -33,11 +33,15 @@ struct PairwiseTensor {
             tile(x + unit / row_tiles * Sizes::X_ROW, z, unit / row_tiles, row_tiles - 1 - unit % row_tiles, lane);
         }
         if constexpr (left_over > 0) {
-            constexpr int pairs = left_over * Sizes::F;
+            constexpr int lows = Sizes::DIAGONAL ? Sizes::F : Sizes::F - 1;
+            constexpr int pairs = left_over * lows;
 #pragma unroll 1
             for (int item = thread; item < rows * pairs; item += threads) {
-                const int i = tiled + item % pairs / Sizes::F;
-                store(z, x + item / pairs * Sizes::X_ROW, item / pairs, i, item % Sizes::F, NAN);
+                const int row = item / pairs;
+                const int high = tiled + item % pairs / lows;
+                const int low = item % lows;
+                if (low > high || (!Sizes::DIAGONAL && low == high)) continue;
+                *z.at(row, 0, Pairs::pair_index(low, high)) = dot(x + row * Sizes::X_ROW, high, low);
             }
         }
     }
@@ -72,11 +76,7 @@ struct PairwiseTensor {
 #pragma unroll
         for (int column = 0; column < column_tiles; ++column) {
             if (column > last_column) continue;
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                store(z, features, row, row_tile * 16 + lane / 4 + i / 2 * 8, column * 8 + lane % 4 * 2 + i % 2,
-                      sums[column][i]);
-            }
+            store(z, features, row, row_tile * 16 + lane / 4, column * 8 + lane % 4 * 2, sums[column]);
         }
     }
 
@@ -114,18 +114,33 @@ struct PairwiseTensor {
         }
     }
 
-    // Stores a pair where it is one of the triangle; a sum that is not finite is computed again.
+    // Stores the sums (high, low), (high, low + 1), (high + 8, low), (high + 8, low + 1) that are pairs of the triangle;
+    // where one is not finite, all are computed again.
     template <typename Z>
     static __device__ __forceinline__ void store(Z z, const float* features, int row, int high, int low,
-                                                 float sum) {
-        if (high >= Sizes::F || low > high || (!Sizes::DIAGONAL && low == high)) return;
-        if (!is_finite(sum)) sum = dot(features + high * Sizes::X_FEATURE, features + low * Sizes::X_FEATURE);
-        *z.at(row, 0, Pairs::pair_index(low, high)) = sum;
+                                                 float (&sums)[4]) {
+        if (!is_finite(sums[0] + sums[1] + (sums[2] + sums[3]))) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (is_pair(high + i / 2 * 8, low + i % 2))
+                    sums[i] = dot(features, high + i / 2 * 8, low + i % 2);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (is_pair(high + i / 2 * 8, low + i % 2))
+                *z.at(row, 0, Pairs::pair_index(low + i % 2, high + i / 2 * 8)) = sums[i];
+        }
     }
 
-    static __device__ __noinline__ float dot(const float* x, const float* y) {
+    static __device__ __forceinline__ bool is_pair(int high, int low) {
+        return (tiled % 16 == 0 || high < tiled) && (Sizes::DIAGONAL ? low <= high : low < high);
+    }
+
+    static __device__ __noinline__ float dot(const float* features, int high, int low) {
         float sums[1][1] = {};
-        add_dot_block<1, 1, Sizes::D_PADDED, 4, 4>(sums, x, y);
+        add_dot_block<1, 1, Sizes::D_PADDED, 4, 4>(sums, features + high * Sizes::X_FEATURE,
+                                                   features + low * Sizes::X_FEATURE);
         return sums[0][0];
     }
 };

@@ -33,18 +33,6 @@ using dlrmc_emulator::mma_m16n8k8_tf32;
 using dlrmc_emulator::named_barrier_arrive;
 using dlrmc_emulator::named_barrier_sync;
 
-// A cluster is one block here: copies to all of its blocks are copies to this one, and complete at once.
-constexpr int cluster_blocks(int) { return 1; }
-inline int cluster_rank() { return 0; }
-inline void cluster_sync() { __syncthreads(); }
-inline void mbarrier_init(unsigned long long*, int) {}
-inline void mbarrier_expect_bytes(unsigned long long*, int) {}
-inline void mbarrier_wait(unsigned long long*, int) {}
-inline void bulk_copy_to_cluster(void* shared, const void* global, int bytes, unsigned long long*, int) {
-    const char* const from = static_cast<const char*>(global);
-    for (int i = 0; i < bytes; ++i) static_cast<char*>(shared)[i] = from[i];
-}
-
 #else
 
 // ---- 16-bit floats, held as their bits
@@ -132,66 +120,6 @@ __device__ __forceinline__ void cp_async_wait_group() {
 __device__ __forceinline__ void cp_async_wait_all() {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
-
-// ---- clusters of blocks, sm_90 and newer: copies that one block makes into the shared memory of all
-// ---------------------------------------------------------------------------------------------------
-
-// The blocks of a cluster that was launched with `wanted` blocks; under the emulator one.
-constexpr __device__ int cluster_blocks(int wanted) { return wanted; }
-
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-
-__device__ __forceinline__ int cluster_rank() {
-    unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return static_cast<int>(rank);
-}
-
-// Waits until all threads of all blocks of the cluster are here; what they wrote before is seen after it.
-__device__ __forceinline__ void cluster_sync() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// Makes `barrier`, in shared memory, ready for `count` arrivals a phase; a cluster_sync must follow.
-__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, int count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-// Arrives, and lets the phase end only when that many bytes have been copied.
-__device__ __forceinline__ void mbarrier_expect_bytes(unsigned long long* barrier, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-                 "r"(bytes)
-                 : "memory");
-}
-
-// Waits for the end of a phase: parity 0 is that of the first.
-__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, int parity) {
-    unsigned is_done = 0;
-    while (!is_done) {
-        asm volatile(
-            "{\n\t.reg .pred p;\n\t"
-            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
-            "selp.u32 %0, 1, 0, p;\n\t}"
-            : "=r"(is_done)
-            : "r"(shared_address(barrier)), "r"(parity)
-            : "memory");
-    }
-}
-
-// Copies a multiple of 16 bytes, 16-byte aligned, to the same place of every block of the cluster in `mask`, and counts
-// the bytes on the barrier at the same place of each.
-__device__ __forceinline__ void bulk_copy_to_cluster(void* shared, const void* global, int bytes,
-                                                     unsigned long long* barrier, int mask) {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-        " [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(shared)),
-        "l"(global), "r"(bytes), "r"(shared_address(barrier)), "h"(static_cast<unsigned short>(mask))
-        : "memory");
-}
-
-#endif
 
 // ---- tensor cores: D = A * B + C over one warp, all 32 lanes together; not volatile, so that the compiler may
 // interleave products that do not depend on each other

@@ -33,26 +33,4 @@ __device__ __forceinline__ void copy_weights_async(float* to, const float* from,
     }
 }
 
-// The same for a cluster of CLUSTER blocks, each of which copies its share of the rows to all: the weights leave L2 once
-// for a cluster. Rows are packed and aligned: K is a multiple of 4. Run by the first warp; `barrier` is ready for one
-// arrival, and its first phase ends when all of the weights stand in this block's shared memory.
-template <int CLUSTER, int N, int K, int STRIDE, int PADDED, long long ROW>
-__device__ __forceinline__ void copy_weights_to_cluster(float* to, const float* from, unsigned long long* barrier,
-                                                        int thread, int threads) {
-    constexpr int blocks = cluster_blocks(CLUSTER);
-    if (thread < 32) {
-        if (thread == 0) mbarrier_expect_bytes(barrier, N * K * 4);
-        __syncwarp();
-#pragma unroll 1
-        for (int n = cluster_rank() + thread * blocks; n < N; n += 32 * blocks)
-            bulk_copy_to_cluster(to + n * STRIDE, from + n * ROW, K * 4, barrier, (1 << blocks) - 1);
-    }
-    if constexpr (PADDED > K) {
-        constexpr int columns = PADDED - K;
-#pragma unroll 1
-        for (int item = thread; item < N * columns; item += threads)
-            to[item / columns * STRIDE + K + item % columns] = 0.0f;
-    }
-}
-
 #endif  // DLRMC_CODEGEN_CUDA_WEIGHTS_CUH

@@ -14,11 +14,10 @@ from dlrmc.codegen.fault_record import END_OF_BLOCK
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
-from dlrmc.codegen.kernels.sizes import round_up
 from dlrmc.codegen.kernels.tile_text import indented, tile_rows
 from dlrmc.codegen.rows.bag_stage import emit_bag_stage
 from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of
-from dlrmc.codegen.rows.linear_stage import cluster_barrier, copy_weight_statements, emit_linear_stage
+from dlrmc.codegen.rows.linear_stage import copy_weight_statements, emit_linear_stage
 from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
 from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
@@ -26,7 +25,7 @@ from dlrmc.codegen.rows.quantized_stage import emit_quantized_stage
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TilePlaces
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
-from dlrmc.codegen.signature import Signature, build_signature, ir_comment
+from dlrmc.codegen.signature import build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Graph, Node
@@ -38,8 +37,6 @@ from dlrmc.schedule.row_tiles import Tile, cut_tile, uniform_inputs
 
 TALLEST_TILE = 16
 DEFAULT_THREADS = 512
-FIRST_CLUSTER_ARCHITECTURE = 90
-CLUSTER_BLOCKS = 4
 
 
 class RowProgram(KernelImpl):
@@ -59,9 +56,6 @@ class RowProgram(KernelImpl):
             tile = cut_tile(kernel, rows)
             form_kernels(tile.graph)
             grid = min(tile.count, context.limits.multiprocessors)
-            cluster = choose_cluster(grid, context.limits)
-            # Blocks past the last tile have no rows; they only copy their share.
-            grid = round_up(grid, cluster)
             indirect = frozenset(
                 node
                 for node, operand in tile.operands.items()
@@ -75,7 +69,7 @@ class RowProgram(KernelImpl):
                 is_persistent=tile.count > grid,
             )
             if layout.shared_bytes <= context.limits.shared_bytes_per_block:
-                return _Emission(kernel, context, tile, layout, threads, (grid, cluster)).source()
+                return _Emission(kernel, context, tile, layout, threads, grid).source()
             if rows == 1 or kernel.attributes.int("rows"):
                 raise CodegenError(
                     f"row program %{kernel.name}",
@@ -84,12 +78,6 @@ class RowProgram(KernelImpl):
                     hint="split the program",
                 )
             rows //= 2
-
-
-def choose_cluster(grid: int, limits: DeviceLimits) -> int:
-    """How many blocks share the copies of large weights: with many blocks the path out of L2 is what is short."""
-    has_clusters = limits.architecture >= FIRST_CLUSTER_ARCHITECTURE
-    return CLUSTER_BLOCKS if has_clusters and grid >= limits.multiprocessors // 2 else 1
 
 
 def choose_rows(kernel: Node, limits: DeviceLimits) -> int:
@@ -102,20 +90,14 @@ def choose_rows(kernel: Node, limits: DeviceLimits) -> int:
 
 class _Emission:
     def __init__(
-        self,
-        kernel: Node,
-        context: KernelContext,
-        tile: Tile,
-        layout: Layout,
-        threads: int,
-        blocks: tuple[int, int],
+        self, kernel: Node, context: KernelContext, tile: Tile, layout: Layout, threads: int, grid: int
     ) -> None:
         self._kernel = kernel
         self._context = context
         self._tile = tile
         self._layout = layout
         self._threads = threads
-        self._grid, cluster = blocks
+        self._grid = grid
         signature = build_signature(kernel.body, context, has_faults=True)
         self._stages = StageContext(
             name=context.name,
@@ -123,10 +105,7 @@ class _Emission:
             places=TilePlaces(tile, layout, context, signature),
             tables=ConstantTables(context.name),
             sites=FaultSites(kernel.body, context),
-            cluster=cluster,
         )
-        barriers = [cluster_barrier(stage, self._stages) for stage in layout.weights]
-        self._barriers = [barrier for barrier in barriers if barrier is not None]
 
     def source(self) -> KernelSource:
         """The kernel."""
@@ -147,7 +126,7 @@ class _Emission:
             ir_comment(self._kernel),
             *self._stages.tables.definitions,
             *definitions,
-            self._head(signature),
+            signature.head(self._context.name, self._threads),
             *indented(body),
             "}",
         ]
@@ -162,12 +141,6 @@ class _Emission:
             signature.params,
             sites,
         )
-
-    def _head(self, signature: Signature) -> str:
-        head = signature.head(self._context.name, self._threads)
-        if not self._barriers:
-            return head
-        return head.replace("__launch_bounds__", f"__cluster_dims__({self._stages.cluster}, 1, 1) __launch_bounds__", 1)
 
     def _buffers(self) -> Iterator[str]:
         for buffer in self._layout.buffers:
@@ -216,18 +189,13 @@ class _Emission:
         """The block's tiles: one, or all in steps of the grid."""
         early, late = self._weight_copies()
         prologues = [text.prologue for phase in phases for text in phase if text.prologue]
-        for barrier in self._barriers:
-            yield f"__shared__ unsigned long long {barrier}[1];"
-            yield f"if (threadIdx.x == 0) mbarrier_init({barrier}, 1);"
         for prologue in prologues:
             yield from ["{", *indented(prologue), "}"]
-        if self._barriers:
-            yield "cluster_sync();"
         yield from early
-        if prologues and not self._barriers:
+        if prologues:
             yield "__syncthreads();"
         rows = self._tile.rows
-        if self._tile.count <= self._grid:
+        if self._tile.count == self._grid:
             yield from tile_rows(self._tile.batch, rows)
             yield from self._statements(phases, late)
             return
@@ -273,10 +241,6 @@ class _Emission:
         used = {self._layout.phases[stage] for stage in self._layout.weights}
         if number in used:
             yield f"cp_async_wait_group<{sum(other > number for other in used)}>();"
-        for stage in self._layout.weights:
-            barrier = cluster_barrier(stage, self._stages)
-            if barrier is not None and self._layout.phases[stage] == number:
-                yield f"mbarrier_wait({barrier}, 0);"
 
 
 def _thread(turn: int, threads: int) -> str:

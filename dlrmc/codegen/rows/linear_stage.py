@@ -17,7 +17,7 @@ from dlrmc.codegen.rows.operand_tiles import padded_rows, uses_tensor_cores
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
 from dlrmc.codegen.rows.tile_windows import SHARED_ALIGNMENT_BYTES, TileWindows
-from dlrmc.codegen.rows.weight_tiles import copy_weights, is_packed, weight_shape
+from dlrmc.codegen.rows.weight_tiles import copy_weights, weight_shape
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
@@ -28,8 +28,6 @@ _L2_LATENCY = 300
 _SHARED_LATENCY = 35
 _SHUFFLE = 30
 _TURN = 60
-# Smaller weights are not worth a barrier of their own.
-SMALLEST_SHARED_COPY_BYTES = 16 * 1024
 
 
 def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageContext) -> StageText:
@@ -123,7 +121,6 @@ def copy_weight_statements(stage: Node, context: StageContext) -> list[str]:
     anchor = anchor_of(stage)
     windows = TileWindows(context.places, stage)
     bias = optional(anchor.operands[2])
-    barrier = cluster_barrier(stage, context)
     return list(
         copy_weights(
             weight_shape(anchor),
@@ -131,20 +128,8 @@ def copy_weight_statements(stage: Node, context: StageContext) -> list[str]:
             windows.operand(one(anchor.operands[1])),
             None if bias is None else windows.operand(bias),
             context.threads,
-            None if barrier is None else (context.cluster, barrier),
         )
     )
-
-
-def cluster_barrier(stage: Node, context: StageContext) -> str | None:
-    """The barrier that counts the copies of a stage's weights, where a cluster of blocks shares them."""
-    anchor = anchor_of(stage)
-    if context.cluster == 1 or stage not in context.layout.weights:
-        return None
-    shape, weight = weight_shape(anchor), TileWindows(context.places, stage).operand(one(anchor.operands[1]))
-    if not is_packed(shape, weight) or 4 * shape.elements < SMALLEST_SHARED_COPY_BYTES:
-        return None
-    return f"{context.layout.weights[stage].name}_barrier"
 
 
 def _problem(anchor: Node, windows: TileWindows) -> LinearProblem:

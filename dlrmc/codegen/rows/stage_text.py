@@ -41,7 +41,6 @@ class StageContext:
         places: where values live.
         tables: the constants of the kernel.
         sites: the fault sites of the kernel.
-        cluster: how many blocks share the copies of large weights.
     """
 
     name: str
@@ -49,7 +48,6 @@ class StageContext:
     places: TilePlaces
     tables: ConstantTables
     sites: FaultSites
-    cluster: int = 1
     definitions: list[str] = field(default_factory=list[str])
 
     @property

@@ -52,39 +52,15 @@ def weight_shape(anchor: Node) -> WeightShape:
     return WeightShape(n, k, stride, padded, has_bias)
 
 
-def is_packed(shape: WeightShape, weight: Window) -> bool:
-    """Whether every row of w is packs of 4, aligned."""
-    row, column = weight.strides
-    return column == 1 and weight.pack(shape.k, (row,)) == PACK
-
-
 def copy_weights(
-    shape: WeightShape,
-    buffer: str,
-    weight: Window,
-    bias: Window | None,
-    threads: int,
-    cluster: tuple[int, str] | None = None,
+    shape: WeightShape, buffer: str, weight: Window, bias: Window | None, threads: int
 ) -> Iterator[str]:
-    """The statements that start the copies and write the zeros of one stage's weights.
-
-    Args:
-        shape: of the weights.
-        buffer: where they go.
-        weight: w in global memory.
-        bias: the bias, or None.
-        threads: of a block.
-        cluster: how many blocks share the copies, and the barrier that counts them; None for copies of one's own.
-    """
+    """The statements that start the copies and write the zeros of one stage's weights."""
     row, column = weight.strides
-    if cluster is not None:
-        sizes = f"{cluster[0]}, {shape.n}, {shape.k}, {shape.stride}, {shape.padded}, {row}"
-        arguments = (buffer, weight.start, cluster[1], "threadIdx.x", str(threads))
-        yield from call(f"copy_weights_to_cluster<{sizes}>", *arguments)
-    else:
-        pack = PACK if is_packed(shape, weight) else 1
-        sizes = f"{pack}, {shape.n}, {shape.k}, {shape.stride}, {shape.padded}, {row}, {column}"
-        yield from call(f"copy_weights_async<{sizes}>", buffer, weight.start, "threadIdx.x", str(threads))
+    pack = weight.pack(shape.k, (row,)) if column == 1 else 1
+    arguments = (buffer, weight.start, "threadIdx.x", str(threads))
+    sizes = f"{shape.n}, {shape.k}, {shape.stride}, {shape.padded}, {row}, {column}"
+    yield from call(f"copy_weights_async<{4 if pack == 4 else 1}, {sizes}>", *arguments)
     if bias is not None:
         target = f"{buffer} + {shape.bias_offset}"
         sizes = f"1, {shape.n}, {shape.n}, {shape.n}, 0, {bias.strides[0]}"
