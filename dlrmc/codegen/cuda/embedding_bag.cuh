@@ -15,65 +15,13 @@
 // `Kind` is a struct of constants and types, emitted by codegen/kernels/embedding_bag.py, which also
 // documents them. All lanes are independent. No barrier, no shared memory.
 //
-// requires: views.cuh faults.cuh
+// requires: views.cuh faults.cuh bag_source.cuh
 #ifndef DLRMC_CODEGEN_CUDA_EMBEDDING_BAG_CUH
 #define DLRMC_CODEGEN_CUDA_EMBEDDING_BAG_CUH
 
+#include "bag_source.cuh"
 #include "faults.cuh"
 #include "views.cuh"
-
-enum class BagMode { sum, mean, max };
-
-// One table and its bags, as numbers: what differs from table to table without being worth code of its own.
-struct BagSource {
-    const void* table;
-    const void* ids;
-    const void* offsets;
-    const void* weights;
-    long long row_count;
-    long long id_count;    // the number of ids; without offsets, of one bag
-    long long bag_stride;  // without offsets: elements from the ids of one bag to those of the next
-    long long padding_id;  // -1 for none
-    int id_site;
-    int offset_site;
-    int kind;
-};
-
-// The numbers of a BagSource.
-struct BagNumbers {
-    long long row_count;
-    long long id_count;
-    long long bag_stride;
-    long long padding_id;
-    int id_site;
-    int offset_site;
-};
-
-template <bool IS_INDIRECT>
-__device__ __forceinline__ const void* read_pointer(const void* pointer) {
-    return IS_INDIRECT ? *static_cast<const void* const*>(pointer) : pointer;
-}
-
-// Completes a source of which the pointers have been written, those of slots as the slots' addresses.
-template <bool IDS, bool OFFSETS, bool WEIGHTS>
-__device__ __forceinline__ void complete_source(BagSource& source, const BagNumbers& numbers) {
-    source.ids = read_pointer<IDS>(source.ids);
-    source.offsets = read_pointer<OFFSETS>(source.offsets);
-    source.weights = read_pointer<WEIGHTS>(source.weights);
-    source.row_count = numbers.row_count;
-    source.id_count = numbers.id_count;
-    source.bag_stride = numbers.bag_stride;
-    source.padding_id = numbers.padding_id;
-    source.id_site = numbers.id_site;
-    source.offset_site = numbers.offset_site;
-    source.kind = 0;
-}
-
-// The positions [begin, end) of one bag.
-struct BagBounds {
-    long long begin;
-    long long end;
-};
 
 template <typename Kind>
 struct EmbeddingBag {
@@ -89,15 +37,15 @@ struct EmbeddingBag {
     // Columns first_column to first_column + VECTOR of bag `bag` to `y`.
     static __device__ __forceinline__ void run(const BagSource& source, long long bag, long long bags,
                                                int first_column, bool reports, Element* y, Faults* faults) {
-        const BagBounds bounds =
-            checked(source, bag, bags, load_bounds(source, bag, bags), reports, faults);
+        const BagBounds bounds = checked(source, bag, bags, load_bounds(source, bag, bags), reports, faults);
         Sum sum;
         add_from(source, bag, bounds, bounds.begin, first_column, sum);
         finish(source, bag, bounds, sum, reports, y, faults);
     }
 
-    // The same for ITEMS bags of tables of one kind, where `is_used` holds: the offsets of all are on their way before
-    // the first id is asked for, the first HEAD ids of all before the first row, and these rows before the first sum.
+    // The same for ITEMS bags of tables of one kind, where `is_used` holds: the offsets of all are on their
+    // way before the first id is asked for, the first HEAD ids of all before the first row, and these rows
+    // before the first sum.
     template <int ITEMS, int HEAD>
     static __device__ __forceinline__ void run_many(const BagSource* const (&sources)[ITEMS],
                                                     const long long (&bag)[ITEMS],
@@ -205,7 +153,8 @@ struct EmbeddingBag {
         }
     }
 
-    // All rows of the bag from position `at` on. Not inlined: most bags of a stage that loads heads end in them.
+    // All rows of the bag from position `at` on. Not inlined: most bags of a stage that loads heads end in
+    // them.
     static __device__ __noinline__ void add_rest(const BagSource& source, long long bag, BagBounds bounds,
                                                  long long at, int first_column, Sum& sum) {
         add_from(source, bag, bounds, at, first_column, sum);
@@ -228,8 +177,8 @@ struct EmbeddingBag {
                                                   Faults* faults) {
         if (sum.is_bad && reports) {
             const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
-            report_ids(ids_of(source, bag), bounds, first, source.row_count, source.padding_id, source.id_site,
-                       faults);
+            report_ids(ids_of(source, bag), bounds, first, source.row_count, source.padding_id,
+                       source.id_site, faults);
         }
         if constexpr (Kind::MODE == BagMode::mean) {
 #pragma unroll
@@ -288,8 +237,8 @@ struct EmbeddingBag {
     }
 
     // The bounds clamped to the ids that there are; malformed ones are recorded.
-    static __device__ __forceinline__ BagBounds checked(const BagSource& source, long long bag, long long bags,
-                                                        const BagBounds& bounds, bool reports,
+    static __device__ __forceinline__ BagBounds checked(const BagSource& source, long long bag,
+                                                        long long bags, const BagBounds& bounds, bool reports,
                                                         Faults* faults) {
         if constexpr (!Kind::HAS_OFFSETS) {
             return bounds;
@@ -297,7 +246,8 @@ struct EmbeddingBag {
             const bool is_good = 0 <= bounds.begin && bounds.begin <= bounds.end &&
                                  bounds.end <= source.id_count && (bag > 0 || bounds.begin == 0);
             if (!is_good && reports) {
-                report_offsets(bag, bags, bounds.begin, bounds.end, source.id_count, source.offset_site, faults);
+                report_offsets(bag, bags, bounds.begin, bounds.end, source.id_count, source.offset_site,
+                               faults);
             }
             return {clamp(bounds.begin, source.id_count), clamp(bounds.end, source.id_count)};
         }

@@ -1,17 +1,18 @@
-// Stage: y[r, n] = act(alpha * sum over k of x[r, k] * w[n, k] + beta * bias[n]) on tensor cores   (IR: linear)
+// Stage: y[r, n] = act(alpha * sum over k of x[r, k] * w[n, k] + beta * bias[n]) on tensor cores   (IR:
+// linear)
 //
-// Products of f32 by three products of TF32 (PRODUCTS = 3): x = x_hi + x_lo and w = w_hi + w_lo, each half with 11
-// significant bits, and x * w is x_hi*w_hi + (x_lo*w_hi + x_hi*w_lo) with an error near 2^-22. PRODUCTS = 1 multiplies
-// the upper halves only. A sum that is not finite is computed again by fused multiply-adds, k ascending: splitting
-// turns an infinity into a NaN.
+// Products of f32 by three products of TF32 (PRODUCTS = 3): x = x_hi + x_lo and w = w_hi + w_lo, each half
+// with 11 significant bits, and x * w is x_hi*w_hi + (x_lo*w_hi + x_hi*w_lo) with an error near 2^-22.
+// PRODUCTS = 1 multiplies the upper halves only. A sum that is not finite is computed again by fused
+// multiply-adds, k ascending: splitting turns an infinity into a NaN.
 //
-// A unit of work is 16 rows x 8 * COLUMN_TILES columns x one of K_SLICES runs of k; warps take units in turn. Where
-// k is sliced, the units' sums meet in `scratch`, [units][COLUMN_TILES][32 lanes][4] floats, and a __syncthreads, which
-// every thread of the block must reach, stands before they are added.
+// A unit of work is 16 rows x 8 * COLUMN_TILES columns x one of K_SLICES runs of k; warps take units in turn.
+// Where k is sliced, the units' sums meet in `scratch`, [units][COLUMN_TILES][32 lanes][4] floats, and a
+// __syncthreads, which every thread of the block must reach, stands before they are added.
 //
-// x and w are read in packs of 4 k. x stands in shared memory, [16 * ROW_TILES, X_STRIDE], zero in columns K to the next
-// multiple of 16; w is [N, W_STRIDE], zero there too where W_IS_PADDED, in shared or global memory, 16-byte aligned. A
-// stride of 16 modulo 32 keeps reads of shared memory free of bank conflicts.
+// x and w are read in packs of 4 k. x stands in shared memory, [16 * ROW_TILES, X_STRIDE], zero in columns K
+// to the next multiple of 16; w is [N, W_STRIDE], zero there too where W_IS_PADDED, in shared or global
+// memory, 16-byte aligned. A stride of 16 modulo 32 keeps reads of shared memory free of bank conflicts.
 //
 // requires: linear.cuh ptx.cuh
 #ifndef DLRMC_CODEGEN_CUDA_LINEAR_TENSOR_CUH
@@ -131,7 +132,8 @@ struct LinearTensor {
         }
     }
 
-    static __device__ __forceinline__ void multiply(const unsigned (&a)[4], const unsigned (&b)[column_tiles][2],
+    static __device__ __forceinline__ void multiply(const unsigned (&a)[4],
+                                                    const unsigned (&b)[column_tiles][2],
                                                     float (&sums)[column_tiles][4]) {
 #pragma unroll
         for (int tile = 0; tile < column_tiles; ++tile)
@@ -148,7 +150,8 @@ struct LinearTensor {
 
     template <typename Y>
     static __device__ __forceinline__ void add_slices(const float* x, const float* w, const float* bias, Y y,
-                                                      const float* scratch, int rows, int thread, int threads) {
+                                                      const float* scratch, int rows, int thread,
+                                                      int threads) {
         constexpr int packs = Sizes::ROW_TILES * column_groups * column_tiles * 32;
 #pragma unroll 1
         for (int item = thread; item < packs; item += threads) {

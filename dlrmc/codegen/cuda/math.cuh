@@ -138,4 +138,72 @@ __device__ __forceinline__ T dlrmc_pow(T base, T exponent) {
     return result;
 }
 
+// Divisions with a rounding mode. An integer divided by 0 gives 0; the lowest one divided by -1 wraps.
+
+// An unsigned number is never -1.
+template <typename T>
+__device__ __forceinline__ bool dlrmc_is_minus_one(T x) {
+    return T(-1) < T(0) && x == T(-1);
+}
+
+__device__ __forceinline__ float dlrmc_atan2(float y, float x) {
+    return atan2f(y, x);
+}
+__device__ __forceinline__ double dlrmc_atan2(double y, double x) {
+    return atan2(y, x);
+}
+
+__device__ __forceinline__ float dlrmc_fmod(float a, float b) {
+    return fmodf(a, b);
+}
+__device__ __forceinline__ double dlrmc_fmod(double a, double b) {
+    return fmod(a, b);
+}
+template <typename T>
+__device__ __forceinline__ T dlrmc_fmod(T a, T b) {
+    return b == T(0) || dlrmc_is_minus_one(b) ? T(0) : static_cast<T>(a % b);
+}
+
+template <typename T>
+__device__ __forceinline__ T dlrmc_remainder(T a, T b) {
+    const T rest = dlrmc_fmod(a, b);
+    return rest != T(0) && (b < T(0)) != (rest < T(0)) ? static_cast<T>(rest + b) : rest;
+}
+
+__device__ __forceinline__ float dlrmc_trunc_div(float a, float b) {
+    return truncf(a / b);
+}
+__device__ __forceinline__ double dlrmc_trunc_div(double a, double b) {
+    return trunc(a / b);
+}
+template <typename T>
+__device__ __forceinline__ T dlrmc_trunc_div(T a, T b) {
+    if (b == T(0)) return T(0);
+    return dlrmc_is_minus_one(b) ? dlrmc_sub(T(0), a) : static_cast<T>(a / b);
+}
+
+// Of floats, from the exact remainder, as torch does.
+template <typename T>
+__device__ __forceinline__ T dlrmc_floor_div_of_floats(T a, T b) {
+    if (b == T(0)) return a / b;
+    const T rest = dlrmc_fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != T(0) && (b < T(0)) != (rest < T(0))) quotient -= T(1);
+    if (quotient == T(0)) return copysign(T(0), a / b);
+    const T whole = floor(quotient);
+    return quotient - whole > T(0.5) ? whole + T(1) : whole;
+}
+__device__ __forceinline__ float dlrmc_floor_div(float a, float b) {
+    return dlrmc_floor_div_of_floats(a, b);
+}
+__device__ __forceinline__ double dlrmc_floor_div(double a, double b) {
+    return dlrmc_floor_div_of_floats(a, b);
+}
+template <typename T>
+__device__ __forceinline__ T dlrmc_floor_div(T a, T b) {
+    const T quotient = dlrmc_trunc_div(a, b);
+    const bool is_above = b != T(0) && dlrmc_fmod(a, b) != T(0) && (a < T(0)) != (b < T(0));
+    return is_above ? static_cast<T>(quotient - 1) : quotient;
+}
+
 #endif  // DLRMC_CODEGEN_CUDA_MATH_CUH

@@ -1,12 +1,14 @@
-// Stage: z[r, p] = dot(feature i of row r, feature j of row r) for pair p = (i, j) of a triangle, row by row, on
-// tensor cores   (IR: pairwise_dot)
+// Stage: z[r, p] = dot(feature i of row r, feature j of row r) for pair p = (i, j) of a triangle, row by row,
+// on tensor cores   (IR: pairwise_dot)
 //
-// The features stand in shared memory, [ROWS, F, D] with strides X_ROW and X_FEATURE; D is contiguous and padded with
-// zeros to D_PADDED, a multiple of 16. X_FEATURE is 16 modulo 32, so that reads are free of bank conflicts. Features up
-// to the next multiple of 16 are read and may hold anything. Products of f32 are those of linear_tensor.cuh.
+// The features stand in shared memory, [ROWS, F, D] with strides X_ROW and X_FEATURE; D is contiguous and
+// padded with zeros to D_PADDED, a multiple of 16. X_FEATURE is 16 modulo 32, so that reads are free of bank
+// conflicts. Features up to the next multiple of 16 are read and may hold anything. Products of f32 are those
+// of linear_tensor.cuh.
 //
-// A unit of work is one row and 16 features i with all features j below; warps take units in turn. Where few features
-// are left over by the tiles of 16, threads compute their pairs one by one. `z` is a TileView (row, 0, p). No barrier.
+// A unit of work is one row and 16 features i with all features j below; warps take units in turn. Where few
+// features are left over by the tiles of 16, threads compute their pairs one by one. `z` is a TileView (row,
+// 0, p). No barrier.
 //
 // requires: linear_tensor.cuh pairwise_dot.cuh
 #ifndef DLRMC_CODEGEN_CUDA_PAIRWISE_TENSOR_CUH
@@ -30,7 +32,8 @@ struct PairwiseTensor {
 #pragma unroll 1
         for (int unit = thread / 32; unit < rows * row_tiles; unit += threads / 32) {
             // The units with the most pairs first.
-            tile(x + unit / row_tiles * Sizes::X_ROW, z, unit / row_tiles, row_tiles - 1 - unit % row_tiles, lane);
+            tile(x + unit / row_tiles * Sizes::X_ROW, z, unit / row_tiles, row_tiles - 1 - unit % row_tiles,
+                 lane);
         }
         if constexpr (left_over > 0) {
             constexpr int lows = Sizes::DIAGONAL ? Sizes::F : Sizes::F - 1;
@@ -95,27 +98,27 @@ struct PairwiseTensor {
         }
     };
 
-    // Adds the products of 8 k, of the lower halves where said, of features `upper` and `lower` (8 below it) with each
-    // column's.
+    // Adds the products of 8 k, of the lower halves where said, of features `upper` and `lower` (8 below it)
+    // with each column's.
     template <bool A_LOW, bool B_LOW>
     static __device__ __forceinline__ void multiply(int half, const SplitPack& upper, const SplitPack& lower,
                                                     const SplitPack (&others)[column_tiles], int last_column,
                                                     float (&sums)[column_tiles][4]) {
         const int k = half * 2;
-        const unsigned(&up)[4] = A_LOW ? upper.low : upper.high;
-        const unsigned(&down)[4] = A_LOW ? lower.low : lower.high;
+        const unsigned (&up)[4] = A_LOW ? upper.low : upper.high;
+        const unsigned (&down)[4] = A_LOW ? lower.low : lower.high;
         const unsigned a[4] = {up[k], down[k], up[k + 1], down[k + 1]};
 #pragma unroll
         for (int column = 0; column < column_tiles; ++column) {
             if (column > last_column) continue;
-            const unsigned(&other)[4] = B_LOW ? others[column].low : others[column].high;
+            const unsigned (&other)[4] = B_LOW ? others[column].low : others[column].high;
             const unsigned b[2] = {other[k], other[k + 1]};
             mma_m16n8k8_tf32(sums[column], a, b, sums[column]);
         }
     }
 
-    // Stores the sums (high, low), (high, low + 1), (high + 8, low), (high + 8, low + 1) that are pairs of the triangle;
-    // where one is not finite, all are computed again.
+    // Stores the sums (high, low), (high, low + 1), (high + 8, low), (high + 8, low + 1) that are pairs of
+    // the triangle; where one is not finite, all are computed again.
     template <typename Z>
     static __device__ __forceinline__ void store(Z z, const float* features, int row, int high, int low,
                                                  float (&sums)[4]) {

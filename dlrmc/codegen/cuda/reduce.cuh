@@ -40,6 +40,12 @@ struct Minimum {
     }
 };
 
+// Whether a stands before b in a sorted list. A NaN is larger than any number.
+template <bool DESCENDING, typename T>
+__device__ __forceinline__ bool sorts_before(T a, T b) {
+    return DESCENDING ? a > b || (a != a && b == b) : a < b || (a == a && b != b);
+}
+
 // The combination of all 32 lanes' values, in every lane. All lanes of the warp must call it; T has 4 or 8
 // bytes.
 template <typename Operator, typename T>

@@ -1,8 +1,8 @@
 // Stage: a copy of weights [N, K] into shared memory, [N, STRIDE], that lands while other stages run.
 //
-// Element (n, k) stands at from[n * ROW + k * COLUMN]. Columns K to PADDED become zero. PACK is 4 where packs of 4
-// neighbouring k are contiguous and 16-byte aligned, else 1. The copies belong to the calling thread's current group:
-// the caller commits it, and waits for it and a barrier before the weights are read.
+// Element (n, k) stands at from[n * ROW + k * COLUMN]. Columns K to PADDED become zero. PACK is 4 where packs
+// of 4 neighbouring k are contiguous and 16-byte aligned, else 1. The copies belong to the calling thread's
+// current group: the caller commits it, and waits for it and a barrier before the weights are read.
 //
 // requires: ptx.cuh
 #ifndef DLRMC_CODEGEN_CUDA_WEIGHTS_CUH
