@@ -1,10 +1,9 @@
 // Stage: y[r, n] = act(alpha * sum over k of x[r, k] * w[n, k] + beta * bias[n]) on tensor cores   (IR:
 // linear)
 //
-// Products of f32 by three products of TF32 (PRODUCTS = 3): x = x_hi + x_lo and w = w_hi + w_lo, each half
-// with 11 significant bits, and x * w is x_hi*w_hi + (x_lo*w_hi + x_hi*w_lo) with an error near 2^-22.
-// PRODUCTS = 1 multiplies the upper halves only. A sum that is not finite is computed again by fused
-// multiply-adds, k ascending: splitting turns an infinity into a NaN.
+// Products of f32 by three products of TF32 (PRODUCTS = 3) or by one (PRODUCTS = 1): ThreeTf32 and OneTf32
+// of tensor_fragments.cuh. A sum that is not finite is computed again by fused multiply-adds, k ascending:
+// splitting turns an infinity into a NaN.
 //
 // A unit of work is 16 rows x 8 * COLUMN_TILES columns x one of K_SLICES runs of k; warps take units in turn.
 // Where k is sliced, the units' sums meet in `scratch`, [units][COLUMN_TILES][32 lanes][4] floats, and a
@@ -14,21 +13,25 @@
 // to the next multiple of 16; w is [N, W_STRIDE], zero there too where W_IS_PADDED, in shared or global
 // memory, 16-byte aligned. A stride of 16 modulo 32 keeps reads of shared memory free of bank conflicts.
 //
-// requires: linear.cuh ptx.cuh
+// requires: linear.cuh tensor_fragments.cuh
 #ifndef DLRMC_CODEGEN_CUDA_LINEAR_TENSOR_CUH
 #define DLRMC_CODEGEN_CUDA_LINEAR_TENSOR_CUH
 
 #include "linear.cuh"
-#include "ptx.cuh"
+#include "tensor_fragments.cuh"
 
-// The TF32 halves of a value: the upper rounded to nearest, the lower cut off by the tensor core.
+// The TF32 halves of a value, or all of it in `high` where there is one product only.
+template <int PRODUCTS>
 struct SplitTf32 {
     unsigned high;
-    unsigned low;
+    unsigned low = 0;
 
     __device__ __forceinline__ explicit SplitTf32(float value) {
-        high = (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
-        low = __float_as_uint(value - __uint_as_float(high));
+        if constexpr (PRODUCTS == 3) {
+            ThreeTf32::split(value, high, low);
+        } else {
+            high = OneTf32::round(value);
+        }
     }
 };
 
@@ -43,6 +46,9 @@ struct LinearTensor {
     static constexpr int column_groups = (Sizes::N + 8 * column_tiles - 1) / (8 * column_tiles);
     static constexpr int k_steps = (Sizes::K + 15) / 16;
     static constexpr int slice_steps = (k_steps + Sizes::K_SLICES - 1) / Sizes::K_SLICES;
+    // With few tiles, products that add to the same sums would wait for each other: the small ones have sums
+    // apart.
+    static constexpr int correction_sets = column_tiles < 4 ? 2 : 1;
     static constexpr int units = Sizes::ROW_TILES * column_groups * Sizes::K_SLICES;
 
     template <typename Y>
@@ -83,8 +89,8 @@ struct LinearTensor {
                                                         float (&sums)[column_tiles][4]) {
         const int first_step = unit % Sizes::K_SLICES * slice_steps;
         const float* const x_row = x + (row_of(unit) + lane / 4) * Sizes::X_STRIDE + lane % 4 * 4;
-        float corrections[column_tiles][4] = {};
-        float more_corrections[column_tiles][4] = {};
+        float corrections[correction_sets][column_tiles][4] = {};
+        float products[column_tiles][4] = {};
 #pragma unroll 1
         for (int step = first_step; step < first_step + slice_steps; ++step) {
             if (k_steps % Sizes::K_SLICES != 0 && step >= k_steps) break;
@@ -96,8 +102,8 @@ struct LinearTensor {
             unsigned b_low[2][column_tiles][2];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const SplitTf32 first(upper.at[i]);
-                const SplitTf32 second(lower.at[i]);
+                const SplitTf32<Sizes::PRODUCTS> first(upper.at[i]);
+                const SplitTf32<Sizes::PRODUCTS> second(lower.at[i]);
                 a_high[i / 2][i % 2 * 2] = first.high;
                 a_low[i / 2][i % 2 * 2] = first.low;
                 a_high[i / 2][i % 2 * 2 + 1] = second.high;
@@ -109,35 +115,40 @@ struct LinearTensor {
                     load_weights(w, column_of(unit, tile) + lane / 4, step * 16 + lane % 4 * 4);
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const SplitTf32 split(weights.at[i]);
+                    const SplitTf32<Sizes::PRODUCTS> split(weights.at[i]);
                     b_high[i / 2][tile][i % 2] = split.high;
                     b_low[i / 2][tile][i % 2] = split.low;
                 }
             }
-            // Neighbouring products are of different tiles: one that adds to the same sums would wait.
+            // A tensor core rounds towards zero, so the large products are added outside of it: here those of
+            // the step before, which are there since the loads.
+            if constexpr (Sizes::PRODUCTS == 3) move_to(sums, products);
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 if constexpr (Sizes::PRODUCTS == 3) {
-                    multiply(a_low[half], b_high[half], corrections);
-                    multiply(a_high[half], b_low[half], more_corrections);
+                    multiply_tf32(a_low[half], b_high[half], corrections[0]);
+                    multiply_tf32(a_high[half], b_low[half], corrections[correction_sets - 1]);
                 }
-                multiply(a_high[half], b_high[half], sums);
+                multiply_tf32(a_high[half], b_high[half], products);
             }
         }
+        move_to(sums, products);
+#pragma unroll
+        for (int set = 0; set < correction_sets; ++set)
+            move_to(sums, corrections[set]);
+    }
+
+    // Adds the products to the sums and leaves zeros.
+    static __device__ __forceinline__ void move_to(float (&sums)[column_tiles][4],
+                                                   float (&products)[column_tiles][4]) {
 #pragma unroll
         for (int tile = 0; tile < column_tiles; ++tile) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i)
-                sums[tile][i] += corrections[tile][i] + more_corrections[tile][i];
+            for (int i = 0; i < 4; ++i) {
+                sums[tile][i] += products[tile][i];
+                products[tile][i] = 0.0f;
+            }
         }
-    }
-
-    static __device__ __forceinline__ void multiply(const unsigned (&a)[4],
-                                                    const unsigned (&b)[column_tiles][2],
-                                                    float (&sums)[column_tiles][4]) {
-#pragma unroll
-        for (int tile = 0; tile < column_tiles; ++tile)
-            mma_m16n8k8_tf32(sums[tile], a, b[tile], sums[tile]);
     }
 
     // Weights k to k + 3 of column n; zeros past the end of w.

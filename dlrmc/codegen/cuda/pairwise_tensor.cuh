@@ -91,7 +91,7 @@ struct PairwiseTensor {
         __device__ __forceinline__ explicit SplitPack(const Pack<float, 4>& values) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const SplitTf32 split(values.at[i]);
+                const SplitTf32<Sizes::PRODUCTS> split(values.at[i]);
                 high[i] = split.high;
                 low[i] = split.low;
             }

@@ -105,6 +105,7 @@ class _Emission:
             places=TilePlaces(tile, layout, context, signature),
             tables=ConstantTables(context.name),
             sites=FaultSites(kernel.body, context),
+            precision=context.precision,
         )
 
     def source(self) -> KernelSource:

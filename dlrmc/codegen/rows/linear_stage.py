@@ -62,7 +62,7 @@ def _tensor_stage(
         "ROW_TILES": tile.row_tiles,
         "COLUMN_TILES": tile.column_tiles,
         "K_SLICES": tile.k_slices,
-        "PRODUCTS": 3,
+        "PRODUCTS": context.products,
         "X_STRIDE": x.tile.strides[0],
         "W_STRIDE": problem.weight.row,
         "W_IS_PADDED": is_resident,

@@ -50,7 +50,7 @@ def emit_pairwise_stage(stage: Node, anchor: Node, x: PlacedTile, context: Stage
             "BLOCK": block,
             "LOWER": pairs.endswith("lower"),
             "DIAGONAL": not pairs.startswith("strict"),
-            "PRODUCTS": 3,
+            "PRODUCTS": context.products,
         },
     )
     view = tile_view(z, z.strides[0], 0, z.strides[-1])

@@ -41,6 +41,7 @@ class StageContext:
         places: where values live.
         tables: the constants of the kernel.
         sites: the fault sites of the kernel.
+        precision: of products on tensor cores.
     """
 
     name: str
@@ -48,7 +49,13 @@ class StageContext:
     places: TilePlaces
     tables: ConstantTables
     sites: FaultSites
+    precision: str
     definitions: list[str] = field(default_factory=list[str])
+
+    @property
+    def products(self) -> int:
+        """How many products of TF32 make one: three have the precision of f32. For bf16 TF32 will do."""
+        return 3 if self.precision == "fp32" else 1
 
     @property
     def layout(self) -> Layout:

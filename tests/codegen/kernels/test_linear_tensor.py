@@ -17,6 +17,7 @@ from dlrmc.runtime import nvrtc
 from dlrmc.schedule.limits import DeviceLimits
 from tests.codegen.anchor_cases import (
     ARCHITECTURES,
+    FEW_SPILLED_BYTES,
     GappedCase,
     check_all_orders,
     check_gapped,
@@ -212,10 +213,10 @@ def test_under_address_sanitizer(own_cache):
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
-def test_nvrtc_builds_every_tile_without_a_spill(architecture, precision):
+def test_nvrtc_builds_every_tile_with_hardly_a_spill(architecture, precision):
     for tile in TENSOR_TILES:
         cases = [_linear(256, 1024, (1024,), act="relu"), _linear(130, 1000, (128, 351), act="sigmoid")]
         source = _emit(cases, tile, precision)
         cubin = nvrtc.compile_source(source.text, architecture)
-        assert not [kernel for kernel in cubin.kernels if kernel.spill_store_bytes > 8]
+        assert not [kernel for kernel in cubin.kernels if kernel.spill_store_bytes > FEW_SPILLED_BYTES]
         assert max(kernel.registers for kernel in cubin.kernels) * tile.threads <= 65536
