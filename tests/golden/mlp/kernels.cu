@@ -30,7 +30,7 @@
 struct dlrmc_linear_relu_linear_relu_linear_sigmoid_1_relu_sizes {
     using Element = float;
     static constexpr int N = 8;
-    static constexpr int K = 5;
+    static constexpr int K = 8;
     static constexpr bool HAS_BIAS = true;
     static constexpr int BIAS_ROW = 0;
     static constexpr int BIAS_COLUMN = 1;
@@ -46,7 +46,7 @@ struct dlrmc_linear_relu_linear_relu_linear_sigmoid_1_relu_sizes {
     static constexpr int X_STRIDE = 12;
     static constexpr int W_COLUMN = 12;
     static constexpr int W_K = 1;
-    static constexpr int W_VECTOR = 1;
+    static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
     static constexpr int UNROLL = 1;
     static __device__ __forceinline__ float activation(float value) {

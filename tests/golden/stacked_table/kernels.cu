@@ -65,7 +65,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bag_1_embedding_bag_kind_0 {
 struct dlrmc_linear_relu_linear_relu_embedding_bag_1_relu_sizes {
     using Element = float;
     static constexpr int N = 12;
-    static constexpr int K = 5;
+    static constexpr int K = 8;
     static constexpr bool HAS_BIAS = true;
     static constexpr int BIAS_ROW = 0;
     static constexpr int BIAS_COLUMN = 1;
@@ -81,7 +81,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bag_1_relu_sizes {
     static constexpr int X_STRIDE = 12;
     static constexpr int W_COLUMN = 12;
     static constexpr int W_K = 1;
-    static constexpr int W_VECTOR = 1;
+    static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
     static constexpr int UNROLL = 1;
     static __device__ __forceinline__ float activation(float value) {
@@ -154,7 +154,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bag_1_relu_2_sizes {
 struct dlrmc_linear_relu_linear_relu_embedding_bag_1_sigmoid_sizes {
     using Element = float;
     static constexpr int N = 1;
-    static constexpr int K = 10;
+    static constexpr int K = 12;
     static constexpr bool HAS_BIAS = true;
     static constexpr int BIAS_ROW = 0;
     static constexpr int BIAS_COLUMN = 0;
@@ -170,7 +170,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bag_1_sigmoid_sizes {
     static constexpr int X_STRIDE = 12;
     static constexpr int W_COLUMN = 12;
     static constexpr int W_K = 1;
-    static constexpr int W_VECTOR = 2;
+    static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
     static constexpr int UNROLL = 1;
     static __device__ __forceinline__ float activation(float value) {

@@ -65,15 +65,20 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0 {
     static constexpr long long OFFSET_STRIDE = 1;
     static constexpr long long WEIGHT_BAG = 0;
     static constexpr long long WEIGHT_STRIDE = 0;
-    static constexpr int IN_FLIGHT = 4;
+    static constexpr int IN_FLIGHT = 2;
     static constexpr int VECTOR = 2;
     static constexpr long long Y_COLUMN = 1;
     static constexpr bool Y_IS_PACKED = false;
 };
+static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[3] = {
+    {40, 16, 0, -1, 0, 1},
+    {40, 16, 0, -1, 2, 3},
+    {40, 16, 0, -1, 4, 5},
+};
 struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_sizes {
     using Element = float;
     static constexpr int N = 12;
-    static constexpr int K = 5;
+    static constexpr int K = 8;
     static constexpr bool HAS_BIAS = true;
     static constexpr int BIAS_ROW = 0;
     static constexpr int BIAS_COLUMN = 1;
@@ -89,7 +94,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_sizes {
     static constexpr int X_STRIDE = 12;
     static constexpr int W_COLUMN = 12;
     static constexpr int W_K = 1;
-    static constexpr int W_VECTOR = 1;
+    static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
     static constexpr int UNROLL = 1;
     static __device__ __forceinline__ float activation(float value) {
@@ -162,7 +167,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_2_sizes {
 struct dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes {
     using Element = float;
     static constexpr int N = 1;
-    static constexpr int K = 10;
+    static constexpr int K = 12;
     static constexpr bool HAS_BIAS = true;
     static constexpr int BIAS_ROW = 0;
     static constexpr int BIAS_COLUMN = 0;
@@ -178,7 +183,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes {
     static constexpr int X_STRIDE = 12;
     static constexpr int W_COLUMN = 12;
     static constexpr int W_K = 1;
-    static constexpr int W_VECTOR = 2;
+    static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
     static constexpr int UNROLL = 1;
     static __device__ __forceinline__ float activation(float value) {
@@ -209,21 +214,52 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     const float* const __restrict__ dense_in = *dense_in_slot;
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
-    float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2560);
-    float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2816);
-    float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2048);
+    float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2816);
+    float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2048);
+    float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2304);
     float* const relu_2_x_tile = reinterpret_cast<float*>(dlrmc_shared + 0);
     float* const sigmoid_x_tile = reinterpret_cast<float*>(dlrmc_shared + 3072);
+    float* const bags_sources = reinterpret_cast<float*>(dlrmc_shared + 2048);
     float* const relu_w = reinterpret_cast<float*>(dlrmc_shared + 0);
     float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 768);
     float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 1536);
-    float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2304);
+    float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2560);
+    {
+        BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources);
+        const int own_table = threadIdx.x % 32 * 16 + threadIdx.x / 32;
+        const BagNumbers own_numbers = dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[own_table < 3 ? own_table : 0];
+        if (threadIdx.x % 32 == 0) {
+            switch (threadIdx.x / 32) {
+                case 0:
+                    sources[0].table = emb_0_weight_in;
+                    sources[0].ids = indices_0_in_slot;
+                    sources[0].offsets = offsets_0_in_slot;
+                    sources[0].weights = nullptr;
+                    break;
+                case 1:
+                    sources[1].table = emb_1_weight_in;
+                    sources[1].ids = indices_1_in_slot;
+                    sources[1].offsets = offsets_1_in_slot;
+                    sources[1].weights = nullptr;
+                    break;
+                case 2:
+                    sources[2].table = emb_2_weight_in;
+                    sources[2].ids = indices_2_in_slot;
+                    sources[2].offsets = offsets_2_in_slot;
+                    sources[2].weights = nullptr;
+                    break;
+            }
+        }
+        __syncwarp();
+        if (own_table < 3) complete_source<true, true, false>(sources[own_table], own_numbers);
+    }
     copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
     copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
+    __syncthreads();
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
     const int rows = static_cast<int>(min(1ll, 8ll - first_row));
     {
@@ -247,20 +283,26 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     {
         const int thread = (threadIdx.x + 384) % 512;
-        for (int item = thread; item < 12; item += 512) {
-            const int table = item / 4;
-            const int row = item / 4 % 1;
-            const int column = item % 4 * 2;
-            if (!(row < rows && column < 6)) continue;
-            BagSource source;
-            switch (table) {
-                case 0: source = BagSource{emb_0_weight_in, *indices_0_in_slot, *offsets_0_in_slot, nullptr, 40, 16, 0, -1, 0, 1, 0}; break;
-                case 1: source = BagSource{emb_1_weight_in, *indices_1_in_slot, *offsets_1_in_slot, nullptr, 40, 16, 0, -1, 2, 3, 0}; break;
-                default: source = BagSource{emb_2_weight_in, *indices_2_in_slot, *offsets_2_in_slot, nullptr, 40, 16, 0, -1, 4, 5, 0}; break;
+        #pragma unroll 1
+        for (int first = thread; first < 12; first += 512) {
+            const BagSource* table_sources[1];
+            long long bags[1];
+            bool is_used[1];
+            float* y[1];
+            int first_column = 0;
+            #pragma unroll
+            for (int i = 0; i < 1; ++i) {
+                const int item = first + i * 512;
+                const int table = item / 4;
+                const int row = item / 4 % 1;
+                const int column = item % 4 * 2;
+                is_used[i] = item < 12 && row < rows && column < 6;
+                table_sources[i] = reinterpret_cast<const BagSource*>(bags_sources) + (is_used[i] ? table : 0);
+                bags[i] = row + first_row;
+                y[i] = index_x_tile + 12 + row + table * 12 + column;
+                first_column = column;
             }
-            const long long bag = row + first_row;
-            float* const y = index_x_tile + 12 + row + table * 12 + column;
-            EmbeddingBag<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0>::run(source, bag, 8, column, column == 0, y, faults);
+            EmbeddingBag<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0>::run_many<1, 2>(table_sources, bags, is_used, y, 8, first_column, first_column == 0, faults);
         }
     }
     copy_weights_async<4, 10, 12, 12, 12, 12, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
