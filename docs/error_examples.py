@@ -51,8 +51,8 @@ class Example:
 
 class _Median(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        lowest = x.sort().values
-        return lowest.median()
+        distances = torch.cdist(x, x)
+        return distances.median()
 
 
 class _Deaf(torch.nn.Module):
