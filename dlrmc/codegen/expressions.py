@@ -170,14 +170,15 @@ class ExpressionWriter:
     def _handler(self, node: Node) -> Handler:
         # The handlers use this class, so that they cannot be imported before it.
         from dlrmc.codegen.lookup_expressions import LOOKUPS
+        from dlrmc.codegen.order_expressions import ORDERS
         from dlrmc.codegen.reduction_expressions import REDUCTIONS
 
-        handler = {"cat": _cat, **LOOKUPS, **REDUCTIONS}.get(node.op.name)
+        handler = {"cat": _cat, **LOOKUPS, **REDUCTIONS, **ORDERS}.get(node.op.name)
         if handler is None:
             raise CodegenError(
                 f"%{node.name}",
                 found=f"op {node.op.name} inside an expression",
-                expected="an elementwise op, a view, cat, a lookup or a reduction",
+                expected="an elementwise op, a view, cat, a lookup, a reduction or a sort",
                 hint="give the op a kernel of its own",
             )
         return handler

@@ -54,6 +54,14 @@ class PreparedProgram:
         """Whether any input dimension may differ from call to call."""
         return any(not isinstance(size, int) for _path, shape in self.declared_shapes for size in shape)
 
+    @property
+    def example_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape that every tensor input had in the example of the export."""
+        return tuple(
+            tuple(size if isinstance(size, int) else int(size.node.hint) for size in shape)
+            for _path, shape in self.declared_shapes
+        )
+
     def specialise(
         self, input_shapes: Sequence[Sequence[int]] | None = None, *, stacklevel: int = 3
     ) -> ImportedProgram:

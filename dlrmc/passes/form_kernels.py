@@ -28,7 +28,9 @@ ANCHORS = MappingProxyType(
 )
 REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
 # Their parts depend on the whole row, so a consumer that computed them in place would do so once an element.
-ROW_REDUCTIONS = ("softmax", "log_softmax", "layer_norm")
+ROW_REDUCTIONS = ("softmax", "log_softmax", "layer_norm", "argsort", "cumsum", "cumprod")
+# They read each element many times.
+REREADING = ("argsort", "cumsum", "cumprod")
 BARE = (*LEAVES, "derive", "kernel", "item", "assemble")
 
 
@@ -129,6 +131,8 @@ def _is_inlined(graph: Graph, node: Node, root: Node) -> bool:
     if any(output is node for output in graph.outputs):
         return False
     if node.is_op(*ANCHORS) or node.is_op(*ROW_REDUCTIONS):
+        return False
+    if any(user.is_op(*REREADING) for user in graph.users(node)):
         return False
     return not node.is_op(*REDUCTIONS) or node.type.numel == root.type.numel
 

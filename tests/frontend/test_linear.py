@@ -11,7 +11,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from dlrmc.errors import UnsupportedOpsError
 from dlrmc.frontend import import_program
 from tests.frontend.imported import Family, assert_equals_eager, evaluate_imported, run_family
 
@@ -74,11 +73,6 @@ def test_alpha_and_beta_are_kept() -> None:
     run = run_family({"f": lambda a, w, b: torch.addmm(b, a, w.t(), beta=0.5, alpha=2)}, (A, W, B))
     (addmm,) = [node for node in run.imported.graph.nodes if node.is_op("addmm")]
     assert (addmm.attributes.float("alpha"), addmm.attributes.float("beta")) == (2.0, 0.5)
-
-
-def test_a_wider_convolution_is_refused() -> None:
-    with pytest.raises(UnsupportedOpsError, match=r"a convolution with kernel \[2\]"):
-        import_program(torch.export.export(nn.Conv1d(3, 5, 2), (torch.randn(1, 3, 4),)))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])

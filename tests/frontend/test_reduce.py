@@ -38,6 +38,9 @@ CASES: dict[str, Callable[..., Any]] = {
     "var_std": lambda x, i, b: (x.var(1), x.std(-1), x.var((0, 2), unbiased=False, keepdim=True)),
     "vector_norm": lambda x, i, b: (x.norm(dim=1), x.norm(1, dim=-1), torch.linalg.vector_norm(x)),
     "vector_norm_infinite": lambda x, i, b: torch.linalg.vector_norm(x, float("inf"), dim=1, keepdim=True),
+    "vector_norm_of_other_orders": lambda x, i, b: tuple(
+        torch.linalg.vector_norm(x + 5, order, dim=1) for order in (3, -1, 0.5, 0)
+    ),
     "normalize": lambda x, i, b: F.normalize(x, dim=-1),
     "cosine": lambda x, i, b: F.cosine_similarity(x[0], x[1], dim=-1),
     "layer_norm": lambda x, i, b: (F.layer_norm(x, (4,)), F.layer_norm(x, (4,), x[0, 0], x[0, 1], 1e-8)),

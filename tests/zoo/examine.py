@@ -63,6 +63,8 @@ def examine(entry: ZooModel, batch: int, target: str = "reference") -> Finding:
     example = entry.example(batch)
     with _quiet():
         try:
+            with torch.no_grad():
+                example.model(*example.args, **example.kwargs)
             program = torch.export.export(example.model, example.args, dict(example.kwargs))
         except Exception as error:
             return Finding(entry.label, batch, "no export", detail=_first_line(error))

@@ -18,6 +18,7 @@ from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.index_expressions import Index, dot, render, unravel, variable
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.lookup_expressions import LOOKUPS
+from dlrmc.codegen.order_expressions import ORDERS
 from dlrmc.codegen.reduction_expressions import REDUCTIONS, WARP_LANES
 from dlrmc.codegen.scalar_types import loaded, stored
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
@@ -32,7 +33,7 @@ SHARED_REDUCTION_TERMS = 32
 LARGEST_NARROW = 2**31 - 1024
 
 INCLUDES = ("scalars.cuh", "math.cuh", "faults.cuh", "reduce.cuh")
-_OTHER_OPS = ("input", "const", "cat", *VIEW_OPS, *LOOKUPS, *REDUCTIONS)
+_OTHER_OPS = ("input", "const", "cat", *VIEW_OPS, *LOOKUPS, *REDUCTIONS, *ORDERS)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from dlrmc.frontend.aten import create, elementwise, embedding, index, linear, noop, normalise, reduce, shape
+from dlrmc.frontend.aten import (
+    attention,
+    convolution,
+    create,
+    division,
+    elementwise,
+    embedding,
+    index,
+    linear,
+    noop,
+    normalise,
+    order,
+    recurrent,
+    reduce,
+    shape,
+    update,
+)
 from dlrmc.frontend.builder import Builder, Value
 from dlrmc.frontend.call import Call
 
@@ -14,12 +30,18 @@ ImportFunction = Callable[[Builder, Call], Value]
 _FAMILIES: tuple[tuple[tuple[tuple[str, ...], ImportFunction], ...], ...] = (
     noop.IMPORTERS,
     elementwise.IMPORTERS,
+    division.IMPORTERS,
     linear.IMPORTERS,
+    convolution.IMPORTERS,
+    attention.IMPORTERS,
+    recurrent.IMPORTERS,
     embedding.IMPORTERS,
     shape.IMPORTERS,
     reduce.IMPORTERS,
     normalise.IMPORTERS,
+    order.IMPORTERS,
     index.IMPORTERS,
+    update.IMPORTERS,
     create.IMPORTERS,
 )
 

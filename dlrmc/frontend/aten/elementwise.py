@@ -27,9 +27,15 @@ _UNARY = (
     ("rsqrt", ("rsqrt",)),
     ("reciprocal", ("reciprocal",)),
     ("erf", ("erf",)),
-    ("sin", ("sin",)),
-    ("cos", ("cos",)),
+    *(
+        (name, (name,))
+        for name in (
+            *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
+            *("log1p", "expm1", "log2", "log10"),
+        )
+    ),
 )
+_ROUNDING = ("floor", "ceil", "trunc", "round")
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 Import = Callable[[Builder, Call], Node]
@@ -68,13 +74,6 @@ def _scaled(builder: Builder, value: Any, alpha: Any, dtype: DType) -> Any:
     if not isinstance(value, Node):
         return value * alpha
     return builder.inner("mul", builder.cast(value, dtype), builder.scalar(alpha, dtype))
-
-
-def rounded_division(builder: Builder, call: Call) -> Node:
-    """Division with a rounding mode; only None, true division, has an op."""
-    if call["rounding_mode"] is not None:
-        raise Refused(f"division with rounding_mode={call['rounding_mode']!r} is not supported yet")
-    return binary(builder, "div", call["self"], call["other"], call.dtype)
 
 
 def compare(op: str) -> Import:
@@ -118,10 +117,49 @@ def logical_not(builder: Builder, call: Call) -> Node:
     return builder.op("logical_not", (truth(builder, call["self"]),))
 
 
-def floor(builder: Builder, call: Call) -> Node:
-    """The largest integer not above; of integers, the value itself."""
+def rounding(op: str) -> Import:
+    """An integer beside a float; of integers, the value itself."""
+
+    def import_rounding(builder: Builder, call: Call) -> Node:
+        value = call.tensor("self")
+        return builder.op(op, (value,)) if value.type.dtype.is_float else value
+
+    return import_rounding
+
+
+def round_decimals(builder: Builder, call: Call) -> Node:
+    """`round.decimals`: the value times a power of ten, rounded, and divided by the power."""
+    value, decimals = call.tensor("self"), call["decimals"]
+    if not value.type.dtype.is_float:
+        raise Refused("rounding integers to decimals")
+    power = builder.scalar(10.0 ** abs(decimals), call.dtype)
+    scaled = builder.inner("mul" if decimals >= 0 else "div", value, power)
+    return builder.op("div" if decimals >= 0 else "mul", (builder.inner("round", scaled), power))
+
+
+def sign(builder: Builder, call: Call) -> Node:
+    """1, 0 or -1; 0 for a NaN."""
     value = call.tensor("self")
-    return builder.op("floor", (value,)) if value.type.dtype.is_float else value
+    if value.type.dtype is DType.BOOL:
+        return value
+    zero = builder.scalar(0, value.type.dtype)
+    above, below = (builder.cast(builder.inner(op, value, zero), call.dtype) for op in ("gt", "lt"))
+    return builder.op("sub", (above, below))
+
+
+def is_nan(builder: Builder, call: Call) -> Node:
+    """Whether the value differs from itself."""
+    value = call.tensor("self")
+    return builder.op("ne", (value, value))
+
+
+def is_infinite(builder: Builder, call: Call) -> Node:
+    """Whether the magnitude is infinite."""
+    value = call.tensor("self")
+    if not value.type.dtype.is_float:
+        return builder.full(call.shape, False, DType.BOOL)
+    infinity = builder.scalar(float("inf"), value.type.dtype)
+    return builder.op("eq", (builder.inner("abs", value), infinity))
 
 
 def where(builder: Builder, call: Call) -> Node:
@@ -194,7 +232,6 @@ IMPORTERS = (
     *((tuple(f"aten.{name}.default" for name in names), unary(op)) for op, names in _UNARY),
     *((_targets(op, *_BINARY), arithmetic(op)) for op in ("add", "sub", "mul", "div")),
     (_targets("pow", "Tensor_Tensor", "Tensor_Scalar", "Scalar"), arithmetic("pow")),
-    (_targets("div", "Tensor_mode", "Scalar_mode"), rounded_division),
     (_targets("rsub", *_BINARY), reverse_sub),
     (("aten.maximum.default", "aten.max.other"), arithmetic("maximum")),
     (("aten.minimum.default", "aten.min.other"), arithmetic("minimum")),
@@ -206,7 +243,12 @@ IMPORTERS = (
     (_targets("bitwise_and", *_BINARY), bitwise("logical_and")),
     (_targets("bitwise_or", *_BINARY), bitwise("logical_or")),
     (("aten.bitwise_not.default",), bitwise("logical_not")),
-    (("aten.floor.default",), floor),
+    *(((f"aten.{name}.default",), rounding(name)) for name in _ROUNDING),
+    (("aten.round.decimals",), round_decimals),
+    (("aten.sign.default", "aten.sgn.default"), sign),
+    (("aten.isnan.default",), is_nan),
+    (("aten.isinf.default",), is_infinite),
+    (("aten.atan2.default",), arithmetic("atan2")),
     (_targets("where", "self", "ScalarOther", "ScalarSelf", "Scalar"), where),
     (_targets("masked_fill", "Scalar", "Tensor"), masked_fill),
     (("aten.gelu.default",), gelu),

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from dlrmc.frontend.builder import Builder
 from dlrmc.frontend.call import Call
-from dlrmc.frontend.refusal import Refused
 from dlrmc.ir.graph import Node
 
 
@@ -69,21 +66,6 @@ def dot(builder: Builder, call: Call) -> Node:
     return builder.view(builder.inner("mm", row, column), ())
 
 
-def convolution(builder: Builder, call: Call) -> Node:
-    """A convolution of width 1, which is a linear over the channels; others have no op."""
-    x, weight, bias = call.tensor("input"), call.tensor("weight"), call.get("bias")
-    kernel = weight.shape[2:]
-    plain = call["groups"] == 1 and not call["transposed"] and not any(call["padding"])
-    if not plain or math.prod(kernel) != 1 or math.prod(call["stride"]) != 1:
-        raise Refused(f"a convolution with kernel {list(kernel)}; only plain ones of width 1 are supported")
-    outputs, channels = weight.shape[:2]
-    batch = x.shape[0]
-    rows = builder.inner_view(x, (batch, channels, math.prod(x.shape[2:])))
-    columns = builder.inner("permute", rows, perm=(0, 2, 1))
-    flat = builder.op("linear", ((columns,), builder.inner_view(weight, (outputs, channels)), bias))
-    return builder.view(builder.inner("permute", flat, perm=(0, 2, 1)), call.shape)
-
-
 IMPORTERS = (
     (("aten.linear.default",), linear),
     (("aten.addmm.default",), addmm),
@@ -92,5 +74,4 @@ IMPORTERS = (
     (("aten.baddbmm.default",), baddbmm),
     (("aten.mv.default",), mv),
     (("aten.dot.default",), dot),
-    (("aten.convolution.default",), convolution),
 )

@@ -36,6 +36,10 @@ def assertion(_builder: Builder, _call: Call) -> None:
     """Dtype, device and layout of a traced value: the graph's types hold the first, and it has no others."""
 
 
+def value_assertion(_builder: Builder, _call: Call) -> None:
+    """A condition on values, as of `one_hot` on its ids; kernels check the ids that they read by."""
+
+
 def size_assertion(_builder: Builder, call: Call) -> None:
     """A condition on sizes, which are numbers by now."""
     if not call["self"]:
@@ -71,6 +75,7 @@ IMPORTERS = (
         ),
         assertion,
     ),
+    (("aten._assert_async.msg", "aten._assert_async.default"), value_assertion),
     (("aten._assert_scalar.default",), size_assertion),
     (("getitem",), getitem),
 )

@@ -91,6 +91,26 @@ def native_layer_norm(builder: Builder, call: Call) -> Parts:
     return Parts(item, 3)
 
 
+def native_group_norm(builder: Builder, call: Call) -> Parts:
+    """`native_group_norm` of x[N, C, ...]: each group of channels normalised as one row; result 0."""
+    x, groups = call.tensor("input"), call["group"]
+    batch, channels = x.shape[:2]
+    rows = builder.inner_view(x, (batch, groups, x.type.numel // max(batch * groups, 1)))
+    normal = builder.op("layer_norm", (rows, None, None), {"eps": float(call["eps"])})
+    value = builder.inner_view(normal, x.shape)
+    spread = (channels, *(1,) * (x.type.rank - 2))
+    for name, op in (("weight", "mul"), ("bias", "add")):
+        if call.get(name) is not None:
+            value = builder.inner(op, value, builder.inner_view(call.tensor(name), spread))
+
+    def item(index: int) -> Node:
+        if index != 0:
+            raise Refused("only the first result of group_norm is supported; the others serve its gradient")
+        return value
+
+    return Parts(item, 3)
+
+
 IMPORTERS = (
     (
         (
@@ -114,4 +134,5 @@ IMPORTERS = (
     ),
     (("aten.layer_norm.default",), layer_norm),
     (("aten.native_layer_norm.default",), native_layer_norm),
+    (("aten.native_group_norm.default",), native_group_norm),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 
+from dlrmc.frontend.aten.order import first_place
 from dlrmc.frontend.builder import Builder, Parts
 from dlrmc.frontend.call import Call, normal_dim
 from dlrmc.frontend.dtypes import dtype_of_torch
 from dlrmc.frontend.refusal import Refused
+from dlrmc.ir.attributes import Attribute
 from dlrmc.ir.graph import Node
 from dlrmc.ir.types import DType
 
@@ -53,20 +56,28 @@ def truth_reduction(op: str) -> Import:
 
 
 def extreme_of_dim(op: str) -> Callable[[Builder, Call], Parts]:
-    """`max.dim` and `min.dim`: the values; positions have no op yet."""
+    """`max.dim` and `min.dim`: the values and their places, the first of equal ones."""
 
     def import_extreme(builder: Builder, call: Call) -> Parts:
         x = call.tensor("self")
 
         def item(index: int) -> Node:
             if index != 0:
-                raise Refused("the positions that max and min give are not supported, only the values")
+                return _places(builder, call, x, largest=op == "amax")
             attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call["keepdim"])}
             return x if x.type.rank == 0 else builder.op(op, (x,), attributes)
 
         return Parts(item, 2)
 
     return import_extreme
+
+
+def _places(builder: Builder, call: Call, x: Node, *, largest: bool) -> Node:
+    if x.type.rank == 0:
+        return builder.scalar(0, DType.I64)
+    dim = normal_dim(call["dim"], x.type.rank)
+    place = first_place(builder, x, dim, largest=largest)
+    return place if call["keepdim"] else builder.inner_view(place, (*x.shape[:dim], *x.shape[dim + 1 :]))
 
 
 def softmax(op: str) -> Import:
@@ -96,10 +107,8 @@ def variance(builder: Builder, call: Call) -> Node:
 
 
 def vector_norm(builder: Builder, call: Call) -> Node:
-    """A vector norm of order 1, 2 or infinity; 16-bit types are summed and rooted in f32."""
+    """A vector norm of any order; 16-bit types are summed and rooted in f32."""
     order = float(call.get("ord", call.get("p", 2)))
-    if order not in (1.0, 2.0, float("inf"), float("-inf")):
-        raise Refused(f"vector norm of order {order}")
     given = call.get("dtype")
     compute = call.dtype if given is None else dtype_of_torch(given)
     if compute in (DType.F16, DType.BF16):
@@ -108,13 +117,23 @@ def vector_norm(builder: Builder, call: Call) -> Node:
     if x.type.rank == 0:
         return builder.cast(builder.inner("abs", x), call.dtype)
     attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call.get("keepdim", False))}
+    return builder.cast(_norm(builder, x, order, attributes), call.dtype)
+
+
+def _norm(builder: Builder, x: Node, order: float, attributes: Mapping[str, Attribute]) -> Node:
+    """`sum(abs(x) ** order) ** (1 / order)`, and its limits; of order 0 the count of what is not 0."""
     if order == 2.0:
-        total = builder.inner("sum", builder.inner("mul", x, x), **attributes)
-        norm = builder.op("sqrt", (total,))
-    else:
-        reduce = {1.0: "sum", float("inf"): "amax", float("-inf"): "amin"}[order]
-        norm = builder.op(reduce, (builder.inner("abs", x),), attributes)
-    return builder.cast(norm, call.dtype)
+        return builder.op("sqrt", (builder.inner("sum", builder.inner("mul", x, x), **attributes),))
+    dtype, size = x.type.dtype, builder.inner("abs", x)
+    if math.isinf(order):
+        return builder.op("amax" if order > 0 else "amin", (size,), attributes)
+    if order == 1.0:
+        return builder.op("sum", (size,), attributes)
+    if order == 0.0:
+        counted = builder.cast(builder.inner("ne", size, builder.scalar(0, dtype)), dtype)
+        return builder.op("sum", (counted,), attributes)
+    total = builder.inner("sum", builder.inner("pow", size, builder.scalar(order, dtype)), **attributes)
+    return builder.op("pow", (total, builder.scalar(1.0 / order, dtype)))
 
 
 IMPORTERS = (

@@ -12,8 +12,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
+import numpy as np
+
 from dlrmc.ir.attributes import Attributes
 from dlrmc.ir.op import Array, Elementwise, Operands, OperandSpec, one
+from dlrmc.ir.ops.activations import library
 from dlrmc.ir.ops.numeric import quiet, rounded, widened
 from dlrmc.ir.ops.rules import broadcast, require_float, require_number, require_same_dtype
 from dlrmc.ir.types import DType, TensorType
@@ -89,7 +92,45 @@ class Formula(Unary):
         """The CUDA expression; x binds tighter than any operator."""
 
 
+class Library(Unary):
+    """A function of the C math library and of NumPy."""
+
+    function: ClassVar[np.ufunc]
+    c_name: ClassVar[str]
+
+    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
+        return self.function(arrays[0])
+
+    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
+        return f"{library(self.c_name, dtypes[0])}({arguments[0]})"
+
+
+class Rounding(Library):
+    """A function from floats to integers; integers stay as they are."""
+
+    accepts = "number"
+
+    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
+        (x,) = arrays
+        return self.function(x) if DType.of_numpy(x.dtype).is_float else x
+
+    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
+        return super().cuda(arguments, dtypes, attributes) if dtypes[0].is_float else arguments[0]
+
+
 class Binary(Pointwise):
     """An elementwise op of two operands of equal dtype, broadcast together."""
 
     operands = (OperandSpec("a"), OperandSpec("b"))
+
+
+class Call(Binary):
+    """A device function `dlrmc_<op>` with overloads for every compute type."""
+
+    function: ClassVar[np.ufunc]
+
+    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
+        return self.function(*arrays)
+
+    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
+        return f"dlrmc_{self.name}({arguments[0]}, {arguments[1]})"

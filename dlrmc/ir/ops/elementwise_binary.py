@@ -8,7 +8,7 @@ import numpy as np
 
 from dlrmc.ir.attributes import Attributes
 from dlrmc.ir.op import Array, Elementwise, Op, Operands, OperandSpec, one
-from dlrmc.ir.ops.elementwise_base import Binary, atom
+from dlrmc.ir.ops.elementwise_base import Binary, Call, atom
 from dlrmc.ir.ops.rules import broadcast, require_same_dtype
 from dlrmc.ir.types import DType, TensorType
 
@@ -29,18 +29,6 @@ class _Arithmetic(Binary):
             return f"dlrmc_{self.name}({arguments[0]}, {arguments[1]})"
         operator = self.operator if dtypes[0].is_float else self.logic
         return f"({atom(arguments[0])} {operator} {atom(arguments[1])})"
-
-
-class _Call(Binary):
-    """A device function `dlrmc_<op>` with overloads for every compute type."""
-
-    function: ClassVar[np.ufunc]
-
-    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
-        return self.function(*arrays)
-
-    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
-        return f"dlrmc_{self.name}({arguments[0]}, {arguments[1]})"
 
 
 class _Comparison(Binary):
@@ -107,7 +95,7 @@ class Div(_Arithmetic):
     operator = "/"
 
 
-class Pow(_Call):
+class Pow(Call):
     """a to the power b of equal dtypes, broadcast (aten.pow).
 
     Of integers it wraps; a negative power is 0, but for the bases 1 and -1.
@@ -127,7 +115,7 @@ class Pow(_Call):
         return np.where(exponent < 0, of_unit, np.power(base, np.maximum(exponent, base.dtype.type(0))))
 
 
-class Maximum(_Call):
+class Maximum(Call):
     """The larger of a and b of equal dtypes, broadcast; NaN where one of them is NaN (aten.maximum)."""
 
     name = "maximum"
@@ -136,7 +124,7 @@ class Maximum(_Call):
     function = np.maximum
 
 
-class Minimum(_Call):
+class Minimum(Call):
     """The smaller of a and b of equal dtypes, broadcast; NaN where one of them is NaN (aten.minimum)."""
 
     name = "minimum"

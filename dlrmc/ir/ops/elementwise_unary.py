@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from dlrmc.ir.attributes import Attributes
 from dlrmc.ir.op import Array, Op
 from dlrmc.ir.ops.activations import erf, library, literal
-from dlrmc.ir.ops.elementwise_base import COMPUTE_TYPES, Formula, Unary
+from dlrmc.ir.ops.elementwise_base import COMPUTE_TYPES, Formula, Library
 from dlrmc.ir.types import DType
-
-
-class _Library(Unary):
-    """A function of the C math library and of NumPy."""
-
-    function: ClassVar[np.ufunc]
-    c_name: ClassVar[str]
-
-    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
-        return self.function(arrays[0])
-
-    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
-        return f"{library(self.c_name, dtypes[0])}({arguments[0]})"
 
 
 class Neg(Formula):
@@ -56,7 +41,7 @@ class Abs(Formula):
         return f"({x} < 0 ? dlrmc_sub(({COMPUTE_TYPES[dtype]})0, {x}) : {x})"
 
 
-class Exp(_Library):
+class Exp(Library):
     """e to the power x, of a float of any shape (aten.exp)."""
 
     name = "exp"
@@ -65,7 +50,7 @@ class Exp(_Library):
     c_name = "exp"
 
 
-class Log(_Library):
+class Log(Library):
     """The natural logarithm of a float of any shape (aten.log)."""
 
     name = "log"
@@ -74,7 +59,7 @@ class Log(_Library):
     c_name = "log"
 
 
-class Sqrt(_Library):
+class Sqrt(Library):
     """The square root of a float of any shape (aten.sqrt)."""
 
     name = "sqrt"
@@ -83,7 +68,7 @@ class Sqrt(_Library):
     c_name = "sqrt"
 
 
-class Sin(_Library):
+class Sin(Library):
     """The sine of a float of any shape (aten.sin)."""
 
     name = "sin"
@@ -92,30 +77,13 @@ class Sin(_Library):
     c_name = "sin"
 
 
-class Cos(_Library):
+class Cos(Library):
     """The cosine of a float of any shape (aten.cos)."""
 
     name = "cos"
     aten = ("aten.cos.default",)
     function = np.cos
     c_name = "cos"
-
-
-class Floor(_Library):
-    """The largest integer not above x, of a number of any shape; integers stay (aten.floor)."""
-
-    name = "floor"
-    aten = ("aten.floor.default",)
-    accepts = "number"
-    function = np.floor
-    c_name = "floor"
-
-    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
-        (x,) = arrays
-        return np.floor(x) if DType.of_numpy(x.dtype).is_float else x
-
-    def cuda(self, arguments: tuple[str, ...], dtypes: tuple[DType, ...], attributes: Attributes) -> str:
-        return super().cuda(arguments, dtypes, attributes) if dtypes[0].is_float else arguments[0]
 
 
 class Rsqrt(Formula):
@@ -180,7 +148,6 @@ OPS: tuple[Op, ...] = (
     Sqrt(),
     Sin(),
     Cos(),
-    Floor(),
     Rsqrt(),
     Reciprocal(),
     Erf(),

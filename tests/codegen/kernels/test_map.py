@@ -74,6 +74,7 @@ def test_every_elementwise_op_view_lookup_and_reduction_is_taken():
     wanted |= {"view", "permute", "expand", "slice", "select", "cat"}
     wanted |= {"embedding", "index", "index_select", "gather"}
     wanted |= {"sum", "mean", "amax", "amin", "prod", "softmax", "log_softmax", "layer_norm"}
+    wanted |= {"argsort", "cumsum", "cumprod"}
     assert taken - {"input", "const"} == wanted
 
 

@@ -213,4 +213,35 @@ REDUCTIONS = (
     Bad("layer_norm", ("f32[3]", None, None), "layer_norm: no attribute 'eps'\n  expected: eps=float"),
 )
 
-BAD = (*ELEMENTWISE, *PRODUCTS, *REDUCTIONS)
+ORDERS = (
+    Bad(
+        "argsort",
+        ("f32[2,3]",),
+        "argsort: count=4 of 3\n  expected: 0 <= count <= 3",
+        {"dim": 1, "count": 4},
+    ),
+    Bad(
+        "argsort",
+        ("f32[2,3]",),
+        "argsort: count=-1 of 2\n  expected: 0 <= count <= 2",
+        {"dim": 0, "count": -1},
+    ),
+    Bad(
+        "cumsum",
+        ("f32[]",),
+        "cumsum: dim=0\n  expected: 0 <= dim < 0\n  to mend: negative dims are counted from the front",
+        {"dim": 0},
+    ),
+    Bad(
+        "remainder",
+        ("bool[2]", "bool[2]"),
+        "remainder: a is bool[2]\n  expected: a floating-point or integer dtype\n  to mend: insert a cast",
+    ),
+    Bad(
+        "atan2",
+        ("i64[2]", "i64[2]"),
+        "atan2: a is i64[2]\n  expected: a floating-point dtype\n  to mend: insert a cast",
+    ),
+)
+
+BAD = (*ELEMENTWISE, *PRODUCTS, *REDUCTIONS, *ORDERS)

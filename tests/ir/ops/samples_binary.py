@@ -95,4 +95,34 @@ def _where() -> list[Sample]:
     return samples
 
 
-SAMPLES = (*_exact(), *_div(), *_pow(), *_where())
+_DIVISIONS: dict[str, Function] = {
+    "remainder": torch.remainder,
+    "fmod": torch.fmod,
+    "floor_div": lambda a, b: torch.div(a, b, rounding_mode="floor"),
+    "trunc_div": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+}
+
+
+def _divisions() -> list[Sample]:
+    samples: list[Sample] = []
+    for name, function in _DIVISIONS.items():
+        for a, b in SHAPES:
+            operands = (values(DType.F32, *a), values(DType.F32, *b, seed=1))
+            samples.append(Sample(name, operands, function, is_exact=True))
+        samples += [Sample(name, pairs(special(dtype)), function) for dtype in FLOATS]
+        for dtype in INTEGERS:
+            a, b = pairs(np.concatenate([special(dtype), np.arange(-9, 10).astype(dtype.numpy)]))
+            # The lowest integer has no quotient by -1, and eager raises for a divisor of 0.
+            is_fine = (b != 0) & ((b + 1 != 0) | (a > np.iinfo(dtype.numpy.name).min))
+            samples.append(Sample(name, (a[is_fine], b[is_fine]), function, is_exact=True))
+    return samples
+
+
+def _atan2() -> list[Sample]:
+    samples = [
+        Sample("atan2", (values(DType.F32, *a), values(DType.F32, *b)), torch.atan2) for a, b in SHAPES
+    ]
+    return samples + [Sample("atan2", pairs(special(dtype)), torch.atan2) for dtype in FLOATS]
+
+
+SAMPLES = (*_exact(), *_div(), *_pow(), *_where(), *_divisions(), *_atan2())

@@ -27,12 +27,28 @@ _FLOAT_OPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "erf": torch.erf,
     "sin": torch.sin,
     "cos": torch.cos,
+    "tan": torch.tan,
+    "asin": torch.asin,
+    "acos": torch.acos,
+    "atan": torch.atan,
+    "sinh": torch.sinh,
+    "cosh": torch.cosh,
+    "asinh": torch.asinh,
+    "acosh": torch.acosh,
+    "atanh": torch.atanh,
+    "log1p": torch.log1p,
+    "expm1": torch.expm1,
+    "log2": torch.log2,
+    "log10": torch.log10,
 }
 _NUMBER_OPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,
     "neg": torch.neg,
     "abs": torch.abs,
     "floor": torch.floor,
+    "ceil": torch.ceil,
+    "trunc": torch.trunc,
+    "round": torch.round,
 }
 _POSITIVE = ("log", "sqrt", "rsqrt", "reciprocal")
 

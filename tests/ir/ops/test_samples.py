@@ -13,6 +13,7 @@ from tests.ir.ops import (
     samples_embedding,
     samples_index,
     samples_linear,
+    samples_order,
     samples_reduce,
     samples_shape,
     samples_unary,
@@ -26,6 +27,7 @@ SAMPLES = (
     *samples_embedding.SAMPLES,
     *samples_shape.SAMPLES,
     *samples_reduce.SAMPLES,
+    *samples_order.SAMPLES,
     *samples_index.SAMPLES,
 )
 COMPUTING = [op for op in ALL_OPS if op not in (*leaf.OPS, *kernel.OPS)]
