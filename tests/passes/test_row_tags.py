@@ -126,6 +126,12 @@ CASES: list[tuple[str, RowTag]] = [
     ("%v = layer_norm(%x, %b) {eps=0.0} : f32[4,6]", ROWS),
     ("%v = layer_norm(%id_f) {eps=0.0} : f32[4]", MIXED),
     ("%v = layer_norm(%x, %id_six) {eps=0.0} : f32[4,6]", MIXED),
+    # The order along a dimension.
+    ("%v = argsort(%x) {dim=1, count=2} : i64[4,2]", ROWS),
+    ("%v = argsort(%x) {dim=0, count=4} : i64[4,6]", MIXED),
+    ("%v = cumsum(%cube) {dim=2} : f32[4,2,3]", ROWS),
+    ("%v = cumsum(%cube) {dim=0} : f32[4,2,3]", MIXED),
+    ("%v = cumprod(%x) {dim=1} : f32[4,6]", ROWS),
     # What stands in a kernel is not looked into.
     ("%v = kernel map(%x) { yield %x } : f32[4,6]", MIXED),
     ("%v = derive(%w) { yield %w } : f32[6,6]", UNIFORM),
