@@ -79,6 +79,7 @@ class KernelSource:
         shared_bytes: dynamic shared memory a block.
         params: operands in order, then results, then "faults" where sites is not empty.
         sites: the fault sites, numbered from KernelContext.first_site.
+        tensor_products: by what its tensor-core products are made, as "three TF32 products"; empty where it has none.
     """
 
     name: str
@@ -89,6 +90,7 @@ class KernelSource:
     shared_bytes: int
     params: tuple[Param, ...]
     sites: tuple[FaultSite, ...] = ()
+    tensor_products: str = ""
 
 
 @dataclass(frozen=True, slots=True)

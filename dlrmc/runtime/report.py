@@ -44,13 +44,22 @@ def write_report(
 def _facts(build: Build) -> Iterator[str]:
     target, options = build.target, build.options
     yield f"  target     {target.name} on {target.device}: {target.reason}"
-    yield f"  precision  {options.precision}"
+    yield f"  precision  {options.precision}{_tensor_products(build.module.kernels)}"
     yield f"  bounds     {options.bounds}"
     yield f"  before     {_describe_ops(build.imported_ops)}"
     yield f"  after      {_describe_ops(count_ops(build.graph))}"
     residents = Counter(node.op.name for node in build.plan.residents)
     held = ", ".join(f"{count} {name}" for name, count in sorted(residents.items())) or "nothing"
     yield f"  memory     arena of {build.plan.arena_bytes} bytes; on the device between calls: {held}"
+
+
+def _tensor_products(kernels: Sequence[KernelSource]) -> str:
+    """In how many kernels tensor cores multiply, and by what."""
+    counts = Counter(kernel.tensor_products for kernel in kernels if kernel.tensor_products)
+    if not counts:
+        return ""
+    listed = " and ".join(f"by {products} in {count}" for products, count in sorted(counts.items()))
+    return f": on tensor cores {listed} of {len(kernels)} kernels"
 
 
 def count_ops(graph: Graph) -> dict[str, int]:

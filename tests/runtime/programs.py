@@ -117,7 +117,8 @@ def make_build(program: ImportedProgram, options: Options) -> Build:
     target = choose_target(options, program.weights)
     form_kernels(graph)
     plan = build_plan(graph)
-    return Build(program, text, ops, graph, plan, emit_module(plan, target.limits), target, options)
+    module = emit_module(plan, target.limits, precision=options.precision)
+    return Build(program, text, ops, graph, plan, module, target, options)
 
 
 def compile_program(program: ImportedProgram, cache_dir: Path, **options: Any) -> Compiled:

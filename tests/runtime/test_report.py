@@ -1,9 +1,10 @@
 import pytest
+import torch
 
 from dlrmc import __version__
 from dlrmc.errors import CompileError
 from dlrmc.runtime import nvrtc
-from tests.runtime.programs import DENSE, IDS, compile_lookup
+from tests.runtime.programs import DENSE, IDS, compile_lookup, compile_program, make_program
 
 
 @pytest.fixture(params=["emulate", "reference"])
@@ -43,6 +44,26 @@ def test_the_ir_before_and_after_is_printed_when_asked_for(lookup):
     assert "%out = mul(%sum, %two) : f32[4,3]" in before
     assert "kernel" not in before
     assert "%out = kernel map(" in after
+
+
+LAYERS = """graph @layers {
+  input %x : f32[512,512]
+  weight %w : f32[512,512] = "w"
+  %first = linear(%x, %w) : f32[512,512]
+  %second = neg(%first) : f32[512,512]
+  return %second
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("precision", "products"),
+    [("fp32", "three TF32 products"), ("tf32", "one TF32 product"), ("bf16", "one bf16 product")],
+)
+def test_the_report_says_by_what_tensor_cores_multiply(cache_dir, precision, products):
+    program = make_program(LAYERS, {"w": torch.zeros(512, 512)}, ("x",), {}, (0,))
+    report = compile_program(program, cache_dir, target="reference", precision=precision).report()
+    assert f"precision  {precision}: on tensor cores by {products} in 1 of 2 kernels" in report
 
 
 def test_without_nvrtc_the_report_says_so(lookup, monkeypatch):

@@ -20,6 +20,7 @@ from dlrmc.codegen.kernels.linear_choice import choose_tile
 from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, linear_problem
 from dlrmc.codegen.kernels.linear_tensor import (
     TENSOR_PRODUCT_INCLUDES,
+    TENSOR_PRODUCTS,
     copies_of,
     emit_tensor_product,
     fits_tensor_cores,
@@ -90,6 +91,7 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
         tile.threads,
         tile.shared_bytes(shape),
         signature.params,
+        tensor_products=TENSOR_PRODUCTS[context.precision] if isinstance(tile, TensorProductTile) else "",
     )
 
 

@@ -6,6 +6,8 @@ file names: TILE_ROWS, TILE_COLUMNS, WARPS_OVER_ROWS, WARPS_OVER_COLUMNS, WARPS_
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from dlrmc.codegen.kernels.linear_problem import LinearProblem
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
@@ -27,7 +29,11 @@ from dlrmc.ir.types import DType
 
 TENSOR_PRODUCT_INCLUDES = ("tensor_product.cuh",)
 # How a product is made of what tensor cores offer, by the option `precision`: tensor_fragments.cuh.
-PRODUCTS = {"fp32": "ThreeTf32", "tf32": "OneTf32", "bf16": "OneBf16"}
+PRODUCTS = MappingProxyType({"fp32": "ThreeTf32", "tf32": "OneTf32", "bf16": "OneBf16"})
+# The same in words.
+TENSOR_PRODUCTS = MappingProxyType(
+    {"fp32": "three TF32 products", "tf32": "one TF32 product", "bf16": "one bf16 product"}
+)
 # Every part of x brings its own text for its copies.
 _MOST_PARTS = 6
 

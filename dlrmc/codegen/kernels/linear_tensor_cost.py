@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dlrmc.codegen.kernels.linear_tile import SLAB_DEPTH, WARP_LANES, LinearShape, TensorProductTile
 from dlrmc.codegen.kernels.multiprocessor import (
@@ -33,7 +34,9 @@ class _Precision:
     adds: int
 
 
-_PRECISIONS = {"fp32": _Precision(6, 3, 1), "tf32": _Precision(2, 2, 0), "bf16": _Precision(1, 0.5, 0)}
+_PRECISIONS = MappingProxyType(
+    {"fp32": _Precision(6, 3, 1), "tf32": _Precision(2, 1, 0), "bf16": _Precision(1, 0.5, 0)}
+)
 
 
 def tensor_product_cycles(tile: TensorProductTile, shape: LinearShape, limits: DeviceLimits) -> float:

@@ -1,8 +1,8 @@
 """The `row_program` kernel: a region of row-local ops on tiles of rows, every intermediate in shared memory.
 
 A block works on one tile. The body is cut down to the tile's rows and split into stages, each of which all
-threads of the block run; stages that do not depend on each other share a phase, in which each begins with other
-warps; a barrier stands between phases.
+threads of the block run; stages that do not depend on each other share a phase, in which each begins with
+other warps; a barrier stands between phases.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
 from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
 from dlrmc.codegen.rows.quantized_stage import emit_quantized_stage
-from dlrmc.codegen.rows.stage_text import StageContext, StageText
+from dlrmc.codegen.rows.stage_text import TENSOR_INCLUDES, StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TilePlaces
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import build_signature, ir_comment
@@ -57,9 +57,7 @@ class RowProgram(KernelImpl):
             form_kernels(tile.graph)
             grid = min(tile.count, context.limits.multiprocessors)
             indirect = frozenset(
-                node
-                for node, operand in tile.operands.items()
-                if context.indirect_operands[operand.operand]
+                node for node, operand in tile.operands.items() if context.indirect_operands[operand.operand]
             )
             layout = lay_out(
                 tile.graph,
@@ -141,6 +139,7 @@ class _Emission:
             self._layout.shared_bytes,
             signature.params,
             sites,
+            self._stages.tensor_products if any(name in TENSOR_INCLUDES for name in includes) else "",
         )
 
     def _buffers(self) -> Iterator[str]:
@@ -210,17 +209,20 @@ class _Emission:
     def _weight_copies(self) -> tuple[list[str], list[str]]:
         """Statements that start the copies of weights, one group a phase of use.
 
-        Those of the first half of the phases go first. The others are many and would hold up the ids and rows,
-        and go once these have been read.
+        Those of the first half of the phases go first. The others are many and would hold up the ids and
+        rows, and go once these have been read.
         """
-        layout, groups = self._layout, ([], [])
+        layout = self._layout
+        early: list[str] = []
+        late: list[str] = []
         for number in range(layout.phase_count):
             stages = [stage for stage in layout.weights if layout.phases[stage] == number]
             if not stages:
                 continue
             lines = [line for stage in stages for line in copy_weight_statements(stage, self._stages)]
-            groups[number > layout.phase_count // 2].extend([*lines, "cp_async_commit_group();"])
-        return groups
+            group = late if number > layout.phase_count // 2 else early
+            group.extend([*lines, "cp_async_commit_group();"])
+        return early, late
 
     def _statements(self, phases: Sequence[Sequence[StageText]], late: Sequence[str]) -> Iterator[str]:
         for number, phase in enumerate(phases):

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 
 from dlrmc.codegen.constant_tables import ConstantTables
 from dlrmc.codegen.fault_sites import FaultSites
+from dlrmc.codegen.kernels.linear_tensor import TENSOR_PRODUCTS
 from dlrmc.codegen.rows.layout import Layout
 from dlrmc.codegen.rows.tile_windows import TilePlaces
+
+# Files of the stages that use tensor cores.
+TENSOR_INCLUDES = ("linear_tensor.cuh", "pairwise_tensor.cuh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,7 @@ class StageText:
 
     Args:
         definitions: structs and tables that must stand before the kernel.
-        statements: the call or the loop. They use `thread` (this thread's number among those of the block, turned
-            so that stages of one phase begin with different warps), `rows` and `first_row`.
+        statements: the call or the loop. They use `thread` (this thread's number in the block, turned so that stages of one phase begin with different warps), `rows` and `first_row`.
         includes: files of codegen/cuda.
         warps: how many warps have work, to turn the next stage's threads by.
         prologue: statements that stand once before all phases, with a barrier behind them.
@@ -56,6 +59,11 @@ class StageContext:
     def products(self) -> int:
         """How many products of TF32 make one: three have the precision of f32. For bf16 TF32 will do."""
         return 3 if self.precision == "fp32" else 1
+
+    @property
+    def tensor_products(self) -> str:
+        """The same in words."""
+        return TENSOR_PRODUCTS["fp32" if self.precision == "fp32" else "tf32"]
 
     @property
     def layout(self) -> Layout:
