@@ -1,7 +1,7 @@
 """The sources of a group of bags in shared memory, where threads find them by the number of a table.
 
-A `switch` over a hundred tables in the middle of a stage would be fetched by every warp; here each table is one
-line, run by one thread, and its numbers come from a table of constants.
+A `switch` over a hundred tables in the middle of a stage would be fetched by every warp; here each table is
+one line, run by one thread, and its numbers come from a table of constants.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from dlrmc.codegen.kernels.tile_text import indented
 from dlrmc.codegen.rows.tile_windows import TileWindows
 from dlrmc.ir.graph import Node
 
-# sizeof(BagSource) in floats (embedding_bag.cuh): four pointers, four 64-bit and three 32-bit numbers, padded.
+# sizeof(BagSource) in floats (bag_source.cuh): four pointers, four 64-bit and three 32-bit numbers, padded.
 SOURCE_ELEMENTS = 20
 FEWEST_TABLES = 3
 
 
-def source_numbers(
-    name: str, tables: Sequence[Bags], windows: TileWindows, sites: FaultSites
-) -> list[str]:
+def source_numbers(name: str, tables: Sequence[Bags], windows: TileWindows, sites: FaultSites) -> list[str]:
     """The table of constants, one line for each table."""
     rows = [f"{_numbers(bags, windows, sites)}," for bags in tables]
     return [f"static __device__ const BagNumbers {name}[{len(tables)}] = {{", *indented(rows), "};"]
@@ -46,8 +44,8 @@ def write_sources(
 ) -> list[str]:
     """The statements that fill `buffer`; a barrier must follow.
 
-    Every warp writes the pointers of its own tables, and touches no other parameters of the kernel: their first
-    read misses the constant cache. Then each of its lanes completes one table.
+    Every warp writes the pointers of its own tables, and touches no other parameters of the kernel: their
+    first read misses the constant cache. Then each of its lanes completes one table.
     """
     warps = threads // WARP_LANES
     cases: list[str] = []
@@ -55,6 +53,7 @@ def write_sources(
         own = range(warp, len(tables), warps)
         writes = [write for number in own for write in _writes(number, tables[number], windows)]
         cases += [f"case {warp}:", *indented([*writes, "break;"])]
+    complete = f"complete_source<{_indirections(tables, windows)}>"
     lane, warp_number = f"threadIdx.x % {WARP_LANES}", f"threadIdx.x / {WARP_LANES}"
     return [
         f"BagSource* const sources = reinterpret_cast<BagSource*>({buffer});",
@@ -64,7 +63,7 @@ def write_sources(
         *indented([f"switch ({warp_number}) {{", *indented(cases), "}"]),
         "}",
         "__syncwarp();",
-        f"if (own_table < {len(tables)}) complete_source<{_indirections(tables, windows)}>(sources[own_table], own_numbers);",
+        f"if (own_table < {len(tables)}) {complete}(sources[own_table], own_numbers);",
     ]
 
 
@@ -96,8 +95,8 @@ def _pointer(node: Node | None, windows: TileWindows) -> str:
 def has_sources(tables: Sequence[Bags], is_indirect: Callable[[Node], bool]) -> bool:
     """Whether a group keeps its sources in shared memory.
 
-    Its tables are several, of the same options and dtypes, and their ids, offsets and weights are whole operands
-    that are reached in the same way.
+    Its tables are several, of the same options and dtypes, and their ids, offsets and weights are whole
+    operands that are reached in the same way.
     """
     nodes = [node for bags in tables for node in (bags.table, *_slots(bags)) if node is not None]
     if len(tables) < FEWEST_TABLES or not all(node.is_op("input") for node in nodes):

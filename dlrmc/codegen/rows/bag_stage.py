@@ -1,4 +1,4 @@
-"""The stage of embedding bags: every table's bags of the tile's rows, by EmbeddingBag of embedding_bag.cuh."""
+"""The stage of embedding bags: every table's bags of the tile's rows (EmbeddingBag of embedding_bag.cuh)."""
 
 from __future__ import annotations
 
@@ -103,9 +103,7 @@ def _one_by_one(loop: _Loop, source: list[str], run: list[str], y: Window) -> li
     return [head, *indented(body), "}"]
 
 
-def _many(
-    loop: _Loop, sources: str, function: str, sizes: tuple[int, int], element: str
-) -> list[str]:
+def _many(loop: _Loop, sources: str, function: str, sizes: tuple[int, int], element: str) -> list[str]:
     """Several bags a thread at once, so that their loads overlap. `sizes`: how many, and bags in all."""
     together, bag_count = sizes
     find = [

@@ -1,7 +1,8 @@
 """Where the values of a tile live, and in which phase each stage runs.
 
-Every result of a stage that another stage reads lives in shared memory: straight in the operand tile of its first
-reader where it fits there, else in a buffer of its own. What does not stand where a reader wants it is copied.
+Every result of a stage that another stage reads lives in shared memory: straight in the operand tile of its
+first reader where it fits there, else in a buffer of its own. What does not stand where a reader wants it is
+copied.
 Phases are separated by barriers; buffers that never live in one phase share memory.
 """
 

@@ -23,9 +23,8 @@ from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
 from dlrmc.ir.op import many, one, optional
 
-# Cycles, roughly: a trip to L2, one to shared memory, one step of a shuffle butterfly, one round of a warp's turn.
+# Cycles, roughly: a trip to L2, one step of a shuffle butterfly, one round of a warp's turn.
 _L2_LATENCY = 300
-_SHARED_LATENCY = 35
 _SHUFFLE = 30
 _TURN = 60
 
@@ -37,7 +36,7 @@ def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageCo
         problem = _with_resident_weights(problem, anchor, context.layout.weights[stage].name)
     if uses_tensor_cores(anchor) and _has_packs(problem):
         return _tensor_stage(stage, problem, anchor, x, context)
-    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads, _L2_LATENCY)
+    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads)
     name = f"{context.name}_{stage.name}"
     struct = constants_struct(
         f"{name}_sizes",
@@ -107,7 +106,8 @@ def _row_count(problem: LinearProblem, context: StageContext) -> str:
 def _with_resident_weights(problem: LinearProblem, anchor: Node, buffer: str) -> LinearProblem:
     """The problem with weights and bias as `copy_weights` leaves them in shared memory."""
     shape = weight_shape(anchor)
-    weight = Window(problem.dtype, buffer, 0, (shape.n, shape.padded), (shape.stride, 1), SHARED_ALIGNMENT_BYTES)
+    sizes, strides = (shape.n, shape.padded), (shape.stride, 1)
+    weight = Window(problem.dtype, buffer, 0, sizes, strides, SHARED_ALIGNMENT_BYTES)
     bias = problem.bias
     if bias is not None:
         window = Window(problem.dtype, buffer, shape.bias_offset, (shape.n,), (1,), SHARED_ALIGNMENT_BYTES)
@@ -165,21 +165,21 @@ def _bias(window: Window) -> Matrix:
 def _as_rows(window: Window, rows: int) -> Window:
     flat = window.reshaped((rows, window.shape[-1]))
     if flat is None:
-        raise CodegenError("linear stage", found=f"strides {list(window.strides)}", expected="rows of one stride")
+        found = f"strides {list(window.strides)}"
+        raise CodegenError("linear stage", found=found, expected="rows of one stride")
     return flat
 
 
-def choose_stage_tile(shape: LinearShape, x_stride: int, threads: int, latency: int) -> RowsTile:
+def choose_stage_tile(shape: LinearShape, x_stride: int, threads: int) -> RowsTile:
     """How lanes and warps share the results of a stage: the candidate of least estimated time.
 
     Args:
         shape: of the product on one tile.
         x_stride: of the x tile, in elements.
         threads: of the block, all of which work on the stage.
-        latency: of a read of weights, in cycles.
     """
     candidates = list(_candidates(shape, x_stride, threads))
-    return min(candidates, key=lambda tile: _cycles(tile, shape, threads // WARP_LANES, latency))
+    return min(candidates, key=lambda tile: _cycles(tile, shape, threads // WARP_LANES))
 
 
 def _candidates(shape: LinearShape, x_stride: int, threads: int) -> Iterator[RowsTile]:
@@ -204,14 +204,13 @@ def _candidates(shape: LinearShape, x_stride: int, threads: int) -> Iterator[Row
                 )
 
 
-def _cycles(tile: RowsTile, shape: LinearShape, warps: int, read_latency: int) -> float:
+def _cycles(tile: RowsTile, shape: LinearShape, warps: int) -> float:
     sums = tile.rows_per_lane * tile.columns_per_lane
     steps = tile.steps(shape.k)
     turns = -(-tile.warp_blocks // warps)
     issued = steps * (4 * sums + 4 * tile.columns_per_lane + 4 * tile.rows_per_lane + 4)
     folds = tile.lanes_over_k.bit_length() - 1
     issued += 3 * folds * tile.columns_per_lane * max(1, tile.rows_per_lane // 2) + 20
-    latency = -(-steps // tile.unroll(shape)) * read_latency + folds * _SHUFFLE + _TURN
+    latency = -(-steps // tile.unroll(shape)) * _L2_LATENCY + folds * _SHUFFLE + _TURN
     busy = min(warps, tile.warp_blocks)
     return turns * (latency + issued * max(1.0, busy / 4))
-

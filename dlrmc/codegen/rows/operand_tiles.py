@@ -9,8 +9,8 @@ from dlrmc.codegen.kernels.sizes import odd_packs, power_of_two_at_least, round_
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
 from dlrmc.ir.op import many, one
-from dlrmc.ir.types import DType
 from dlrmc.ir.strided import packed_strides, reshape_strides
+from dlrmc.ir.types import DType
 
 PACK = 4
 # What one tensor-core product takes of rows and, in packs, of k.
@@ -149,7 +149,8 @@ def _features_tile(parts: Sequence[Node], is_tensor: bool) -> OperandTile:
 def _matrix_tile(anchor: Node, place: int) -> OperandTile:
     """[rows, items, K] with K contiguous, whichever way the operand is stored."""
     value = one(anchor.operands[place])
-    is_stored_by_k = anchor.attributes.bool("trans_a") if place == 0 else not anchor.attributes.bool("trans_b")
+    attributes = anchor.attributes
+    is_stored_by_k = attributes.bool("trans_a") if place == 0 else not attributes.bool("trans_b")
     rows = value.shape[0]
     items, depth = value.shape[1:][::-1] if is_stored_by_k else value.shape[1:]
     item_stride = odd_packs(depth)

@@ -1,4 +1,4 @@
-"""Makes the plan of a tile: homes, operand tiles, phases, lifetimes, and which weights stay in shared memory."""
+"""Makes the plan of a tile: homes, operand tiles, phases, lifetimes, weights to keep in shared memory."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def emit_bmm_stage(
     )
     per_row = entries // context.places.tile.rows
     count = "rows" if per_row == 1 else f"rows * {per_row}"
-    view = tile_view(c, *c.strides)
+    row, item, column = c.strides
+    view = tile_view(c, row, item, column)
     arguments = (a.buffer.name, b.buffer.name, view, count, "thread", str(context.threads))
     statements = call(f"BatchProduct<{name}_sizes>::run", *arguments)
     warps = -(-entries * -(-m // block) * -(-n // block) // WARP_LANES)

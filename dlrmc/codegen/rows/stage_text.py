@@ -21,7 +21,8 @@ class StageText:
 
     Args:
         definitions: structs and tables that must stand before the kernel.
-        statements: the call or the loop. They use `thread` (this thread's number in the block, turned so that stages of one phase begin with different warps), `rows` and `first_row`.
+        statements: the call or the loop. They use `thread` (this thread's number in the block, turned so
+            that stages of one phase begin with different warps), `rows` and `first_row`.
         includes: files of codegen/cuda.
         warps: how many warps have work, to turn the next stage's threads by.
         prologue: statements that stand once before all phases, with a barrier behind them.

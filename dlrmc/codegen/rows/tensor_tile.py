@@ -10,7 +10,7 @@ from dlrmc.ir.graph import Node
 from dlrmc.ir.op import many
 
 COLUMNS = 8
-# Instructions, roughly: splitting x in a step of 16 k; weights and products of one column tile; what meeting costs.
+# Instructions, roughly: splitting x in a step of 16 k; weights and products of a column tile; meeting.
 _SPLIT_X = 30
 _STEP = 20
 _MEET = 300

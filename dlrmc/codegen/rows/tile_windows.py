@@ -20,7 +20,7 @@ SHARED_ALIGNMENT_BYTES = 16
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value of the stage graph lives: a pointer, its strides, and what the pointer is a multiple of."""
+    """Where a value of the stage graph lives: a pointer, its strides, and the pointer's alignment."""
 
     pointer: str
     strides: tuple[int, ...]
@@ -142,4 +142,3 @@ class TileWindows:
             )
         alignment = place.alignment_bytes
         return Window(anchor.type.dtype, place.pointer, 0, anchor.shape, strides, alignment, is_const=False)
-

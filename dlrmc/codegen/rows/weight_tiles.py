@@ -65,5 +65,3 @@ def copy_weights(
         target = f"{buffer} + {shape.bias_offset}"
         sizes = f"1, {shape.n}, {shape.n}, {shape.n}, 0, {bias.strides[0]}"
         yield from call(f"copy_weights_async<1, {sizes}>", target, bias.start, "threadIdx.x", str(threads))
-
-
