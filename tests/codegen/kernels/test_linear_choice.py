@@ -8,7 +8,14 @@ import pytest
 
 from dlrmc.codegen.kernels.linear_choice import choose_product_tile, choose_tile
 from dlrmc.codegen.kernels.linear_cost import cycles
-from dlrmc.codegen.kernels.linear_tile import PRODUCT_TILES, LinearShape, ProductTile, RowsTile
+from dlrmc.codegen.kernels.linear_tile import (
+    PRODUCT_TILES,
+    TENSOR_TILES,
+    LinearShape,
+    ProductTile,
+    RowsTile,
+    TensorProductTile,
+)
 from dlrmc.errors import CodegenError
 from dlrmc.schedule.limits import DeviceLimits
 
@@ -83,3 +90,44 @@ def test_small_products_of_a_batch_get_small_tiles():
     few = choose_product_tile(LinearShape(70, 70, 64, 4, 4, batch=1), LIMITS)
     many = choose_product_tile(LinearShape(512, 512, 64, 4, 4, batch=64), LIMITS)
     assert few.rows * few.columns < many.rows * many.columns
+
+
+def _tensor_shape(rows, n, k, precision="fp32"):
+    return LinearShape(rows, n, k, 4, 4, precision=precision, fits_tensor_cores=True)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+@pytest.mark.parametrize(
+    ("rows", "n", "k"),
+    [(2048, 1024, 479), (2048, 1024, 1024), (2048, 256, 512), (128, 1024, 1024), (65536, 512, 512)],
+)
+def test_large_products_go_to_tensor_cores(rows, n, k, precision):
+    shape = _tensor_shape(rows, n, k, precision)
+    tile = choose_tile(shape, LIMITS)
+    assert isinstance(tile, TensorProductTile)
+    assert tile.blocks(shape) >= 0.75 * LIMITS.multiprocessors
+
+
+@pytest.mark.parametrize(("rows", "n", "k"), [(2, 64, 544), (2048, 64, 3), (2048, 1, 256), (32, 16, 64)])
+def test_small_products_do_not(rows, n, k):
+    assert not isinstance(choose_tile(_tensor_shape(rows, n, k), LIMITS), TensorProductTile)
+
+
+def test_what_tensor_cores_cannot_compute_stays_away_from_them():
+    assert isinstance(choose_tile(LinearShape(2048, 1024, 1024, 4, 4), LIMITS), ProductTile)
+
+
+@pytest.mark.parametrize("tile", TENSOR_TILES, ids=str)
+def test_a_tensor_tile_is_made_of_whole_fragments(tile):
+    row_tiles, column_tiles = tile.fragments
+    assert (row_tiles * 16 * tile.warps[0], column_tiles * 8 * tile.warps[1]) == (tile.rows, tile.columns)
+    assert row_tiles * column_tiles % tile.warps[2] == 0
+    assert tile.shared_bytes(_tensor_shape(2048, 1024, 1024)) <= LIMITS.shared_bytes_per_block
+    # Eight warps keep the four tensor cores of a multiprocessor busy.
+    assert tile.threads == 256
+
+
+def test_fewer_products_take_less_time_where_they_are_what_takes_time():
+    tile = TENSOR_TILES[0]
+    three, one = (cycles(tile, _tensor_shape(65536, 1024, 1024, name), LIMITS) for name in ("fp32", "tf32"))
+    assert 1.5 * one < three < 3 * one
