@@ -169,7 +169,9 @@ def _mlp(widths: Sequence[int], last: type[nn.Module]) -> nn.Sequential:
 
 
 def _hold_pairs(module: nn.Module, features: int) -> None:
-    li, lj = torch.tril_indices(features, features, -1)
+    """The pair table, beside the module's parameters: a CPU one would be copied in every call."""
+    device = next(module.parameters()).device
+    li, lj = torch.tril_indices(features, features, -1, device=device)
     module.register_buffer("li", li.clone(), persistent=False)
     module.register_buffer("lj", lj.clone(), persistent=False)
 
