@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dlrmc.codegen.emit import emit_module
-from dlrmc.frontend import import_program
+from dlrmc.frontend import ImportedProgram, import_program, prepare
 from dlrmc.ir.node import LEAVES
 from dlrmc.ir.printer import print_graph
 from dlrmc.options import Options
@@ -14,6 +14,8 @@ from dlrmc.passes import driver
 from dlrmc.passes.pipeline import PIPELINE
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.compiled import Compiled
+from dlrmc.runtime.dynamic import DynamicCompiled
+from dlrmc.runtime.specialise import Specialiser, check_is_dynamic
 from dlrmc.runtime.targets import choose_target
 from dlrmc.schedule.build import build_plan
 
@@ -24,22 +26,34 @@ if TYPE_CHECKING:
 def compile(exported_program: ExportedProgram, **options: Any) -> Compiled:
     """Compile an exported program.
 
+    A program with dynamic dimensions is specialised for each set of sizes when a call first has them, and
+    ahead for those of `batch_sizes`.
+
     Args:
         exported_program: of `torch.export.export`, with inference semantics (`model.eval()`).
         **options: the fields of `dlrmc.Options`, by name.
 
     Raises:
-        OptionError: an option is unknown or out of range.
+        OptionError: an option is unknown or out of range, or `batch_sizes` does not fit the program.
         UnsupportedOpsError: the program has ops that dlrmc cannot compile; all of them are listed.
         FrontendError: the program cannot be imported for another reason.
         CompileError: the target's compiler is missing or fails.
     """
-    return Compiled(build(exported_program, Options.of(**options)))
+    chosen = Options.of(**options)
+    prepared = prepare(exported_program)
+    if prepared.is_dynamic:
+        return DynamicCompiled(Specialiser(prepared, chosen, build_program))
+    check_is_dynamic(chosen.batch_sizes)
+    return Compiled(build_program(prepared.specialise(), chosen))
 
 
 def build(exported_program: ExportedProgram, options: Options) -> Build:
-    """Everything but loading: import, passes, plan and emitted source."""
-    program = import_program(exported_program)
+    """Everything but loading of a program with fixed sizes: import, passes, plan and emitted source."""
+    return build_program(import_program(exported_program), options)
+
+
+def build_program(program: ImportedProgram, options: Options) -> Build:
+    """Passes, plan and emitted source of an imported program."""
     graph = program.graph.copy()
     driver.run(graph, PIPELINE)
     plan = build_plan(graph)

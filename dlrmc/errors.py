@@ -144,3 +144,7 @@ class CacheWarning(UserWarning):
 
 class UnusedInputWarning(UserWarning):
     """An input of the exported program is read by no op."""
+
+
+class SpecialisationWarning(UserWarning):
+    """More sizes of a dynamic program are in use than are kept; sizes that return are built again."""

@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 from dlrmc.errors import FrontendError, UnsupportedOp, UnsupportedOpsError
 from dlrmc.frontend.canon import canonicalise
 from dlrmc.frontend.importer import Importer
-from dlrmc.frontend.leaves import add_leaves, aliases
+from dlrmc.frontend.leaves import add_leaves, aliases, other_tensors
 from dlrmc.frontend.program import ImportedProgram
 from dlrmc.frontend.ranges import check_ranges, declared_ranges, input_dims
 from dlrmc.frontend.results import add_outputs, erase_unread, warn_of_unread
@@ -84,10 +84,11 @@ class PreparedProgram:
         erase_unread(graph)
         targets = {node.target for node in graph.nodes if node.is_op("weight")}
         names = aliases(leaves, self.canon)
+        names = {name: target for name, target in names.items() if target in targets}
         return ImportedProgram(
             graph=graph,
             weights={target: tensor for target, tensor in leaves.weights.items() if target in targets},
-            aliases={name: target for name, target in names.items() if target in targets},
+            aliases=names,
             baked=tuple(target for target, node in leaves.baked.items() if node in graph),
             in_spec=self.canon.call_spec.in_spec,
             out_spec=self.canon.call_spec.out_spec,
@@ -95,6 +96,7 @@ class PreparedProgram:
             outputs=outputs,
             input_dims=input_dims(declared, sizes, ranges),
             warnings=warn_of_unread(self.canon, self.paths, stacklevel),
+            others=other_tensors(self.canon, {*targets, *names}),
         )
 
     def _raise_unsupported(self, found: Sequence[UnsupportedOp], nodes: Sequence[fx.Node]) -> None:

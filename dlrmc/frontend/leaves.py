@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,6 +116,17 @@ def aliases(leaves: Leaves, program: ExportedProgram) -> dict[str, str]:
         if spec.kind in _TENSOR_KINDS
     }
     return {name: node.target for name, node in names.items() if node is not None and node.target != name}
+
+
+def other_tensors(program: ExportedProgram, taken: Container[str]) -> dict[str, torch.Tensor]:
+    """The tensors of the program's state whose names are not among those taken."""
+    specs = program.graph_signature.input_specs
+    names = [str(spec.target) for spec in specs if spec.kind in _TENSOR_KINDS]
+    return {
+        name: _find_tensor(program, name)
+        for name in dict.fromkeys([*names, *program.state_dict])
+        if name not in taken
+    }
 
 
 def _find_tensor(program: ExportedProgram, target: str) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -89,6 +89,8 @@ class ImportedProgram:
         aliases: the other state-dict names of tied weights, each with the target that stands in `weights`.
         baked: targets of buffers whose values were read into the graph as constants (small integer and bool
             buffers and lifted constants): a later change of theirs is not seen without a new import.
+        others: the tensors of the program's state that are no weight, by name: those of `baked`, and those
+            that nothing reads.
         in_spec: the pytree of (args, kwargs) as exported.
         out_spec: the pytree of the results.
         inputs: one entry for each leaf of `in_spec`.
@@ -107,6 +109,7 @@ class ImportedProgram:
     outputs: tuple[UserOutput, ...]
     input_dims: tuple[InputDim, ...]
     warnings: tuple[str, ...]
+    others: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
     @property
     def input_paths(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from dlrmc.frontend.program import (
     ValueOutput,
 )
 from dlrmc.ir.types import TensorType
+from dlrmc.runtime.argument_checks import check_constant, outline
 from dlrmc.runtime.flattening import FlatteningPlan
 from dlrmc.runtime.metadata_guard import MetadataGuard
 from dlrmc.runtime.tensors import TORCH_DTYPES, describe
@@ -72,6 +73,7 @@ class Binder:
         self._outputs = program.outputs
         self._types = tuple(node.type for node in program.graph.inputs)
         self._devices = tuple(devices)
+        self._dims = {(each.path, each.dim): each for each in program.input_dims}
         self._positional, self._keywords = self._argument_names()
         args, kwargs = pytree.tree_unflatten([_LEAF] * len(self._inputs), self._in_spec)
         self._plan = FlatteningPlan(args, kwargs, lambda value: value is _LEAF)
@@ -121,10 +123,21 @@ class Binder:
             leaves = self._leaves(args, kwargs)
         tensors = leaves if self._is_in_order else [leaves[place] for place in self._places]
         for place, declared in self._constants:
-            _check_constant(declared, leaves[place])
+            check_constant(declared, leaves[place])
         if self._guard.accepts(tensors):
             return Arguments(leaves, tensors, True)
         return Arguments(leaves, tensors, self._check(leaves, tensors))
+
+    def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The leaves that should be tensors, in the order of `graph.inputs`, not looked at.
+
+        Raises:
+            InputError: another structure than was exported.
+        """
+        leaves = self._plan.leaves(args, kwargs)
+        if leaves is None:
+            leaves = self._leaves(args, kwargs)
+        return [leaves[place] for place in self._places]
 
     def _check(self, leaves: Sequence[Any], tensors: Sequence[Any]) -> bool:
         """Check every tensor; whether all may be read where they lie."""
@@ -219,8 +232,8 @@ class Binder:
         pairs = list(zip(self._positional, expected_args, args, strict=False))
         pairs += [(name, expected_kwargs[name], kwargs[name]) for name in self._keywords if name in kwargs]
         for name, expected, found in pairs:
-            if _outline(expected) != _outline(found):
-                return f"{name} is {_outline(found)}, not {_outline(expected)}"
+            if outline(expected) != outline(found):
+                return f"{name} is {outline(found)}, not {outline(expected)}"
         return ""
 
     def _paths(self) -> tuple[str, ...]:
@@ -236,9 +249,8 @@ class Binder:
             hint = f"{path}.to({TORCH_DTYPES[expected.dtype]}), or export again with this dtype"
             raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
         if tuple(leaf.shape) != expected.shape:
-            raise InputError(
-                path, found=describe(leaf), expected=str(expected), hint=_shape_hint(leaf, expected)
-            )
+            hint = self._shape_hint(path, leaf, expected)
+            raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
         if leaf.layout is not torch.strided:
             raise InputError(
                 path, found=f"layout {leaf.layout}", expected="a dense tensor", hint="to_dense()"
@@ -247,6 +259,20 @@ class Binder:
             found = f"a tensor on {leaf.device}"
             hint = f"{path}.to({self._devices[0]!r})"
             raise InputError(path, found=found, expected=f"one on {' or '.join(self._devices)}", hint=hint)
+
+    def _shape_hint(self, path: str, leaf: torch.Tensor, expected: TensorType) -> str:
+        if leaf.ndim != len(expected.shape):
+            return f"a tensor of {len(expected.shape)} dimensions"
+        dims = [i for i, (a, b) in enumerate(zip(leaf.shape, expected.shape, strict=True)) if a != b]
+        tied = [dim for dim in dims if (each := self._dims.get((path, dim))) and each.symbol]
+        if tied:
+            texts = [f"dimension {dim} is {self._dims[path, dim].symbol}" for dim in tied]
+            return f"{', '.join(texts)}, and another input says {expected.shape[tied[0]]}"
+        dims_text = ", ".join(f"dimension {i} at {expected.shape[i]}" for i in dims)
+        return (
+            f"the export fixed {dims_text}; export again with an example of this size, or with "
+            "dynamic_shapes= and a torch.export.Dim for any size (an example of 1 is fixed by Dim.AUTO)"
+        )
 
 
 def _plain_results(
@@ -262,32 +288,3 @@ def _plain_results(
     if type(example) is tuple and all(leaf is _LEAF for leaf in example):
         return lambda values: tuple([values[index] for index in indices])
     return None
-
-
-def _shape_hint(leaf: torch.Tensor, expected: TensorType) -> str:
-    if leaf.ndim != len(expected.shape):
-        return f"a tensor of {len(expected.shape)} dimensions"
-    dims = [i for i, (a, b) in enumerate(zip(leaf.shape, expected.shape, strict=True)) if a != b]
-    dims_text = ", ".join(f"dimension {i} at {expected.shape[i]}" for i in dims)
-    return f"the export fixed {dims_text}; export again with an example of this size"
-
-
-def _check_constant(declared: ConstantInput, leaf: Any) -> None:
-    same_type = type(leaf) is type(declared.value)
-    if same_type and (leaf is declared.value or leaf == declared.value):
-        return
-    raise InputError(
-        declared.path,
-        found=f"{leaf!r:.80}",
-        expected=f"{declared.value!r}, the value that the export fixed",
-        hint="export again with the other value",
-    )
-
-
-def _outline(tree: Any) -> str:
-    """The containers of an argument in few words: `a list of 3`, `a dict with a, b`."""
-    if isinstance(tree, Mapping):
-        return f"a {type(tree).__name__} with {', '.join(sorted(map(str, tree)))}"
-    if isinstance(tree, (list, tuple)):
-        return f"a {type(tree).__name__} of {len(tree)}"
-    return "one value"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from dlrmc.runtime.load import fault_log, make_executor
 from dlrmc.runtime.module_cache import shared_cache
 from dlrmc.runtime.out_argument import OutArgument
 from dlrmc.runtime.report import write_report
+from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.targets import Target
 
 
@@ -27,10 +29,15 @@ class Compiled:
     gradients.
     """
 
-    def __init__(self, build: Build, executor: Executor | None = None) -> None:
+    def __init__(
+        self, build: Build, executor: Executor | None = None, *, weights: SharedWeights | None = None
+    ) -> None:
         self._build = build
         self._cache = shared_cache(build.options.cache_dir)
-        self._executor = executor or make_executor(build, self._cache, fault_log(build))
+        self._executor = executor or make_executor(build, self._cache, fault_log(build), weights)
+        self._weights = self._executor.weights
+        self._weights.adopt(build.program)
+        self._refresh = self._weights.refresh
         self._binder = Binder(build.program, self._executor.devices)
         self._recognise = self._binder.recognise
         self._plain_results: Any = self._binder.plain_results
@@ -52,6 +59,7 @@ class Compiled:
                 one under `"deferred"`; then this call has not run, and the next one will.
         """
         out = kwargs.pop("out", None) if kwargs and self._may_take_out else None
+        self._refresh()
         known = self._recognise(args, kwargs)
         if known is not None:
             outputs = None if out is None else self._out.tensors(out, known, is_ready=True)
@@ -67,9 +75,10 @@ class Compiled:
             InputError: as for a call; also where a tensor is not contiguous or not on the model's device.
         """
         arguments = self._binder.flatten(args, kwargs)
+        self._refresh()
         with torch.no_grad():
             call = self._executor.bind(arguments.tensors)
-        return Step(call, self._binder.unflatten(arguments.leaves, call.outputs))
+        return Step(call, self._weights, self._binder.unflatten(arguments.leaves, call.outputs))
 
     def replica(self) -> Compiled:
         """Another instance over the same kernels, weights and tables.
@@ -87,7 +96,31 @@ class Compiled:
         """
         self._executor.check()
 
-    def stats(self) -> dict[str, int]:
+    def raise_recorded(self) -> None:
+        """Raise the first id or offset out of range that is known of by now; does not wait.
+
+        Raises:
+            BoundsError: as `check`.
+        """
+        self._executor.raise_recorded()
+
+    def update_weights(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Give weights new values: any part of the model's `state_dict`.
+
+        The values are written into the model's own tensors, which this program shares, and the copies made of
+        them (moved, packed, folded) are made anew. Calls of this program, its replicas and steps see all new
+        values or none; calls that run are waited for.
+
+        Args:
+            state: tensors by the names of the exported model, on any device.
+
+        Raises:
+            InputError: a name is unknown, a shape or dtype is another, two names of one tied weight disagree,
+                or a buffer is to change that was read into the program as constants. Nothing was written.
+        """
+        self._weights.update(state)
+
+    def stats(self) -> dict[str, Any]:
         """Counters: calls, faults, compiler calls and cache hits of this process, bytes held."""
         return {
             "calls": self._executor.calls,
@@ -130,12 +163,14 @@ class Step:
 
     Args:
         call: of an executor.
+        weights: that it reads.
         outputs: its tensors in the model's own structure.
     """
 
-    def __init__(self, call: BoundCall, outputs: Any) -> None:
+    def __init__(self, call: BoundCall, weights: SharedWeights, outputs: Any) -> None:
         self._run = call.run
         self._check = call.check
+        self._refresh = weights.refresh
         self.outputs = outputs
 
     def __call__(self) -> Any:
@@ -144,6 +179,7 @@ class Step:
         Raises:
             BoundsError: as for a call.
         """
+        self._refresh()
         self._run()
         return self.outputs
 

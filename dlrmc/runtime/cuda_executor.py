@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -17,6 +17,7 @@ from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.device_faults import DeviceFaults
 from dlrmc.runtime.faults import FaultLog
 from dlrmc.runtime.graph_slots import GraphSlot, GraphSlots
+from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.stream_order import StreamOrder
 from dlrmc.runtime.tensors import ALIGNMENT_BYTES, is_direct, make_direct
 from dlrmc.runtime.torch_internals import addresses_of, data_ptr, empty_maker
@@ -53,6 +54,7 @@ class CudaExecutor:
             self._faults = DeviceFaults(driver, program.addresses.checking_grids, is_told=log.is_told)
             self._order = StreamOrder(driver)
             self._slots = GraphSlots(program, self._arena, self._faults.address, slots)
+        program.residents.shared.add_reader(self)
         self._makers = [empty_maker(slot.type, driver.device) for slot in program.plan.outputs]
 
     def __del__(self) -> None:
@@ -78,6 +80,11 @@ class CudaExecutor:
         """The arena and what the weights needed beside the user's own."""
         return self._arena.nbytes + self._program.residents.bytes
 
+    @property
+    def weights(self) -> SharedWeights:
+        """Those of the program."""
+        return self._program.residents.shared
+
     def replica(self) -> CudaExecutor:
         """Another instance over the same code and weights."""
         return CudaExecutor(self._program, self._log)
@@ -98,6 +105,21 @@ class CudaExecutor:
         """Wait for all calls and raise what they recorded; see `Executor.check`."""
         with self._lock, self._driver.entered():
             self._driver.synchronize()
+            if self._faults.news[0]:
+                self._raise_news()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """No call runs meanwhile; see `Executor.paused`."""
+        with self._lock, self._driver.entered():
+            self._driver.synchronize()
+            yield
+
+    def raise_recorded(self) -> None:
+        """Raise what is known by now; see `Executor.raise_recorded`."""
+        if not self._faults.news[0]:
+            return
+        with self._lock, self._driver.entered():
             if self._faults.news[0]:
                 self._raise_news()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dlrmc.emulator.module import EmulatedModule
 from dlrmc.runtime.addresses import AddressMap, Bases
 from dlrmc.runtime.bound_call import RepeatedCall
 from dlrmc.runtime.faults import FaultLog, fault_count, first_fault
+from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.tensors import empty, make_direct
 from dlrmc.runtime.weights import Residents
 from dlrmc.schedule.plan import Plan
@@ -62,6 +64,7 @@ class EmulatedExecutor:
             faults=self._faults.ctypes.data,
         )
         self._launches = self._addresses.bind(bases)
+        residents.shared.add_reader(self)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -72,6 +75,11 @@ class EmulatedExecutor:
     def memory_bytes(self) -> int:
         """The arena and what the weights needed beside the user's own."""
         return self._arena.nbytes + self._residents.bytes
+
+    @property
+    def weights(self) -> SharedWeights:
+        """Those of the program."""
+        return self._residents.shared
 
     def replica(self) -> EmulatedExecutor:
         """Another instance over the same code and weights."""
@@ -114,6 +122,16 @@ class EmulatedExecutor:
             if fault is not None:
                 self._log.count(fault)
                 raise self._log.error(fault)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """No call runs meanwhile; see `Executor.paused`."""
+        with self._lock:
+            yield
+
+    def raise_recorded(self) -> None:
+        """Every call is over when it returns."""
+        self.check()
 
     def fault_count(self) -> int:
         """Faults in all calls up to now."""

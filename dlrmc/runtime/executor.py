@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import torch
+
+from dlrmc.runtime.shared_weights import SharedWeights
 
 
 class BoundCall(Protocol):
@@ -71,6 +74,23 @@ class Executor(Protocol):
 
     def fault_count(self) -> int:
         """How many ids and offsets were out of range in all calls up to now; waits for them."""
+        ...
+
+    def paused(self) -> AbstractContextManager[None]:
+        """While it is open no call runs, and all earlier ones are over."""
+        ...
+
+    def raise_recorded(self) -> None:
+        """Raise what calls have recorded up to now, as the next call would; does not wait.
+
+        Raises:
+            BoundsError: an id or offset of some call was out of range.
+        """
+        ...
+
+    @property
+    def weights(self) -> SharedWeights:
+        """What calls read beside their inputs."""
         ...
 
     def replica(self) -> Executor:

@@ -9,6 +9,7 @@ from dlrmc.runtime.build import Build
 from dlrmc.runtime.executor import Executor
 from dlrmc.runtime.faults import FaultLog
 from dlrmc.runtime.module_cache import ModuleCache
+from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.weights import Residents
 
 
@@ -20,8 +21,10 @@ def fault_log(build: Build) -> FaultLog:
     return FaultLog(build.options.bounds, sites, paths)
 
 
-def make_executor(build: Build, cache: ModuleCache, log: FaultLog) -> Executor:
-    """The executor of the build's target.
+def make_executor(
+    build: Build, cache: ModuleCache, log: FaultLog, shared: SharedWeights | None = None
+) -> Executor:
+    """The executor of the build's target, over the weights of other builds of the program where given.
 
     Raises:
         CompileError: the compiler of the target is missing or refuses the source.
@@ -31,7 +34,7 @@ def make_executor(build: Build, cache: ModuleCache, log: FaultLog) -> Executor:
     if target.name == "reference":
         from dlrmc.runtime.reference_executor import ReferenceExecutor
 
-        return ReferenceExecutor(build.graph, weights)
+        return ReferenceExecutor(build.graph, weights, shared)
     if target.name == "emulate":
         from dlrmc.emulator.module import EmulatedModule
         from dlrmc.runtime.emulated_executor import EmulatedExecutor
@@ -39,11 +42,11 @@ def make_executor(build: Build, cache: ModuleCache, log: FaultLog) -> Executor:
         kernels = [(kernel.name, len(kernel.params)) for kernel in build.module.kernels]
         folder = build.options.cache_dir / "emulator"
         emulated = EmulatedModule.build(build.module.text, kernels, cache_dir=folder) if kernels else None
-        residents = Residents(build.plan.residents, weights, target.device)
+        residents = Residents(build.plan.residents, weights, target.device, shared)
         return EmulatedExecutor(build.plan, build.module, emulated, residents, log)
     from dlrmc.runtime.cuda_executor import CudaExecutor
     from dlrmc.runtime.cuda_program import load_program
 
     with torch.cuda.device(target.device):
-        residents = Residents(build.plan.residents, weights, target.device)
+        residents = Residents(build.plan.residents, weights, target.device, shared)
     return CudaExecutor(load_program(build.plan, build.module, residents, cache, target.architecture), log)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.reference import evaluate
 from dlrmc.runtime.bound_call import RepeatedCall
+from dlrmc.runtime.shared_weights import SharedWeights, checked_weight
 from dlrmc.runtime.tensors import empty, to_numpy, to_torch
-from dlrmc.runtime.weights import checked_weight
 
 
 class ReferenceExecutor:
@@ -22,12 +24,18 @@ class ReferenceExecutor:
     Args:
         graph: any stage of the program.
         weights: the user's tensors by target; one on a GPU is copied at every call, so that a change is seen.
+        shared: of other graphs of the same program, if any.
     """
 
-    def __init__(self, graph: Graph, weights: Mapping[str, torch.Tensor]) -> None:
+    def __init__(
+        self, graph: Graph, weights: Mapping[str, torch.Tensor], shared: SharedWeights | None = None
+    ) -> None:
         self._graph = graph
         self._user_weights = weights
         self.calls = 0
+        self._lock = threading.RLock()
+        self.weights = shared or SharedWeights(torch.device("cpu"))
+        self.weights.add_reader(self)
         nodes = [node for node in graph.nodes if node.is_op("weight")]
         self._weights = {node.target: checked_weight(node, weights) for node in nodes}
 
@@ -43,7 +51,7 @@ class ReferenceExecutor:
 
     def replica(self) -> ReferenceExecutor:
         """Another instance over the same graph and weights."""
-        return ReferenceExecutor(self._graph, self._user_weights)
+        return ReferenceExecutor(self._graph, self._user_weights, self.weights)
 
     def run(
         self,
@@ -55,8 +63,9 @@ class ReferenceExecutor:
         """The outputs for checked inputs; see `Executor.run`."""
         named = {node.name: to_numpy(t) for node, t in zip(self._graph.inputs, inputs, strict=True)}
         weights = {target: to_numpy(tensor) for target, tensor in self._weights.items()}
-        results = [to_torch(result) for result in evaluate(self._graph, named, weights)]
-        self.calls += 1
+        with self._lock:
+            results = [to_torch(result) for result in evaluate(self._graph, named, weights)]
+            self.calls += 1
         if outputs is None:
             # A result may be an input, a constant or a view of another; torch's caller owns what it gets.
             return [result.clone() for result in results]
@@ -69,6 +78,15 @@ class ReferenceExecutor:
         return RepeatedCall(self.run, self.check, inputs, [empty(node.type) for node in self._graph.outputs])
 
     def check(self) -> None:
+        """Nothing is left over from a call."""
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """No call runs meanwhile; see `Executor.paused`."""
+        with self._lock:
+            yield
+
+    def raise_recorded(self) -> None:
         """Nothing is left over from a call."""
 
     def fault_count(self) -> int:

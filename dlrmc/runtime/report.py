@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from dlrmc import __version__
 from dlrmc.codegen.source import KernelSource
@@ -20,7 +21,7 @@ _HEAD = ("kernel", "grid x block", "registers", "shared B", "spilled B", "consta
 
 
 def write_report(
-    build: Build, cache: ModuleCache, stats: Callable[[], Mapping[str, int]], *, ir: bool
+    build: Build, cache: ModuleCache, stats: Callable[[], Mapping[str, Any]], *, ir: bool
 ) -> str:
     """The report as text; without a GPU the kernels are compiled for the target's architecture all the same.
 

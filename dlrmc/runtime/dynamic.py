@@ -1,0 +1,218 @@
+"""A compiled program with dynamic dimensions: built for each set of sizes when first seen."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Final
+
+import torch
+
+from dlrmc.errors import InputError, SpecialisationWarning
+from dlrmc.ir.graph import Graph
+from dlrmc.runtime.binding import Binder
+from dlrmc.runtime.compiled import Compiled, Step
+from dlrmc.runtime.module_cache import shared_cache
+from dlrmc.runtime.specialise import Key, Specialiser
+from dlrmc.runtime.targets import Target
+
+# Sets of sizes that are kept; the one used least recently goes.
+MAX_SPECIALISATIONS: Final = 128
+
+
+@dataclasses.dataclass
+class _Use:
+    """How often a set of sizes was built and called."""
+
+    built: int = 0
+    calls: int = 0
+
+
+class DynamicCompiled(Compiled):
+    """A `Compiled` whose inputs may have any sizes of the ranges that the export declared.
+
+    The first call with a set of sizes builds the program for it; calls of these sizes are then as quick as
+    those of a program exported for them. Kernels are found in the module cache, weights and tables are
+    shared. Fault records are of each set of sizes: a call raises what the calls before it recorded.
+
+    Args:
+        specialiser: the program.
+        most: how many sets of sizes to keep.
+    """
+
+    def __init__(self, specialiser: Specialiser, most: int = MAX_SPECIALISATIONS) -> None:
+        self._specialiser = specialiser
+        self._most = most
+        self._lock = threading.RLock()
+        self._held: OrderedDict[Key, Compiled] = OrderedDict()
+        self._uses: dict[Key, _Use] = {}
+        self._built = 0
+        self._evicted = 0
+        self._evicted_counts = {"calls": 0, "faults": 0}
+        self._last: Compiled | None = None
+        self._cache = shared_cache(specialiser.options.cache_dir)
+        self._binder = Binder(specialiser.example, ("cpu",))
+        for batch in specialiser.options.batch_sizes:
+            shapes = specialiser.batch_shapes(batch)
+            self._specialisation([_Shaped(shape) for shape in shapes])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The model's results; see `Compiled.__call__`. New sizes are built first."""
+        compiled, use = self._of_call(args, kwargs)
+        last = self._last
+        if last is not compiled:
+            if last is not None:
+                last.raise_recorded()
+            self._last = compiled
+        use.calls += 1
+        return compiled(*args, **kwargs)
+
+    def bind(self, *args: Any, **kwargs: Any) -> Step:
+        """A step with fixed addresses and sizes; see `Compiled.bind`."""
+        return self._of_call(args, kwargs)[0].bind(*args, **kwargs)
+
+    def replica(self) -> DynamicCompiled:
+        """Another instance over the same kernels and weights; see `Compiled.replica`."""
+        return DynamicCompiled(self._specialiser, self._most)
+
+    def check(self) -> None:
+        """Wait for the calls of all sizes; see `Compiled.check`."""
+        for compiled in self._all():
+            compiled.check()
+
+    def raise_recorded(self) -> None:
+        """Raise what calls of any size have recorded up to now; does not wait."""
+        for compiled in self._all():
+            compiled.raise_recorded()
+
+    def update_weights(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Give weights new values, in the programs of all sizes at once; see `Compiled.update_weights`."""
+        self._specialiser.weights.update(state)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters, as `Compiled.stats`, over all sizes.
+
+        `specialisations` is how many sets of sizes are held, `built` how many this instance had built,
+        `evicted` how many it gave up; `sizes` tells of each that is held how often it was built and called.
+        """
+        with self._lock:
+            each = [compiled.stats() for compiled in self._held.values()]
+            sizes = {
+                self._specialiser.describe(key): dataclasses.asdict(use) for key, use in self._uses.items()
+            }
+        names = ("calls", "faults", "memory_bytes", "arena_bytes")
+        sums = {n: sum(one[n] for one in each) + self._evicted_counts.get(n, 0) for n in names}
+        counters = dataclasses.asdict(self._cache.counters)
+        own = {"specialisations": len(each), "built": self._built, "evicted": self._evicted, "sizes": sizes}
+        return {**sums, **counters, **own}
+
+    def report(self, *, ir: bool = False) -> str:
+        """The sizes that were built and how often they were called, and the report of the last one."""
+        example = self._specialiser.example
+        dims = [str(dim) for dim in (*example.dynamic_dims, *example.frozen_dims)]
+        lines = ["sizes", *textwrap.indent("\n".join(dims), "  ").splitlines()]
+        for key, use in list(self._uses.items()):
+            text = f"built {use.built} times, called {use.calls} times"
+            lines.append(f"  {self._specialiser.describe(key)}: {text}")
+        last = self._latest()
+        shown = "" if last is None else "\n" + last.report(ir=ir)
+        return "\n".join(lines) + "\n" + shown
+
+    @property
+    def graph(self) -> Graph:
+        """The IR of the sizes used last, after all passes.
+
+        Raises:
+            InputError: nothing was called yet.
+        """
+        return self._some().graph
+
+    @property
+    def target(self) -> Target:
+        """Where it runs; raises as `graph`."""
+        return self._some().target
+
+    @property
+    def cuda_source(self) -> str:
+        """The emitted CUDA of the sizes used last; raises as `graph`."""
+        return self._some().cuda_source
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._specialiser.example.graph.name}: {len(self._held)} sets of sizes>"
+
+    # -- specialisations -------------------------------------------------------------------------------------
+
+    def _of_call(self, args: Any, kwargs: Any) -> tuple[Compiled, _Use]:
+        if "out" in kwargs and "out" not in self._binder.names:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+        tensors = self._binder.tensors(args, kwargs)
+        found = self._specialisation(tensors)
+        if found is None:  # no tensor, or another rank: the check of the example says which
+            self._binder.flatten(args, kwargs)
+            raise InputError("arguments", found="tensors without a shape", expected="those of the export")
+        return found
+
+    def _specialisation(self, tensors: list[Any]) -> tuple[Compiled, _Use] | None:
+        key = self._specialiser.key(tensors)
+        if key is None:
+            return None
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key], self._uses[key]
+        # Outside of the lock: calls of other sizes go on meanwhile.
+        compiled, is_new = self._specialiser.instance(key, [tuple(tensor.shape) for tensor in tensors])
+        with self._lock:
+            self._built += is_new
+            compiled = self._held.setdefault(key, compiled)
+            use = self._uses.setdefault(key, _Use())
+            use.built += is_new
+            while len(self._held) > self._most:
+                self._evict()
+        return compiled, use
+
+    def _evict(self) -> None:
+        """Give up the sizes that were used least recently. What their calls recorded is raised first."""
+        key = next(iter(self._held))
+        self._held[key].check()
+        gone = self._held.pop(key).stats()
+        del self._uses[key]
+        for name in self._evicted_counts:
+            self._evicted_counts[name] += gone[name]
+        self._evicted += 1
+        if self._evicted == 1:
+            message = (
+                f"more than {self._most} sets of sizes are in use; {self._specialiser.describe(key)} is "
+                "given up, and built again if it returns. Pad requests to fewer sizes: see stats()['sizes']"
+            )
+            warnings.warn(SpecialisationWarning(message), stacklevel=6)
+
+    def _all(self) -> list[Compiled]:
+        with self._lock:
+            return list(self._held.values())
+
+    def _latest(self) -> Compiled | None:
+        held = self._all()
+        return held[-1] if held else None
+
+    def _some(self) -> Compiled:
+        latest = self._latest()
+        if latest is None:
+            raise InputError(
+                "compiled program",
+                found="no sizes yet",
+                expected="a call, or batch_sizes= of compile",
+                hint="call it once: the kernels depend on the sizes",
+            )
+        return latest
+
+
+class _Shaped:
+    """Stands for a tensor of a shape."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
