@@ -1,0 +1,120 @@
+"""Programs that are one row program each, with arrays for their inputs and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlrmc.codegen.emit import emit_module
+from dlrmc.ir.graph import Graph
+from dlrmc.ir.op import Array
+from dlrmc.ir.parser import parse_graph
+from dlrmc.ir.types import DType
+from dlrmc.passes import driver
+from dlrmc.passes.pipeline import PIPELINE
+from dlrmc.schedule.build import build_plan
+from dlrmc.schedule.limits import DeviceLimits
+from tests.golden.plan_runner import Emitted
+
+# With few multiprocessors tiles are tall and blocks work on several of them at small batches too.
+SMALL_DEVICE = DeviceLimits(multiprocessors=2)
+
+
+@dataclass(frozen=True)
+class RowCase:
+    """A program and a request.
+
+    Args:
+        emitted: the fused program.
+        inputs: by name.
+        weights: by target.
+    """
+
+    emitted: Emitted
+    inputs: Mapping[str, Array]
+    weights: Mapping[str, Array]
+
+
+def row_case(text: str, seed: int = 0, limits: DeviceLimits = SMALL_DEVICE) -> RowCase:
+    """The case of a program whose integer inputs are ids below 7, or offsets where named `off...`."""
+    graph = parse_graph(text)
+    rng = np.random.default_rng(seed)
+    counts = {node.name.removeprefix("ids"): node.type.numel for node in graph.inputs if _is_ids(node.name)}
+    inputs = {node.name: _input(node, rng, counts) for node in graph.inputs}
+    weights = {
+        node.target: (0.15 * rng.standard_normal(node.shape)).astype(node.type.dtype.numpy)
+        for node in graph.nodes
+        if node.is_op("weight")
+    }
+    driver.run(graph, PIPELINE)
+    return RowCase(_emit(graph, limits), inputs, weights)
+
+
+def _is_ids(name: str) -> bool:
+    return name.startswith("ids")
+
+
+def _input(node, rng: np.random.Generator, counts: Mapping[str, int]) -> Array:
+    if node.type.dtype is DType.F32:
+        return rng.standard_normal(node.shape).astype(np.float32)
+    if _is_ids(node.name):
+        return rng.integers(0, 7, node.shape).astype(node.type.dtype.numpy)
+    cuts = np.sort(rng.integers(0, counts[node.name.removeprefix("off")] + 1, node.shape))
+    cuts[0] = 0
+    return cuts.astype(node.type.dtype.numpy)
+
+
+def _emit(graph: Graph, limits: DeviceLimits) -> Emitted:
+    plan = build_plan(graph)
+    return Emitted(graph, plan, emit_module(plan, limits, graph))
+
+
+def dot_model(batch: int, tables: int, dim: int, ids_dtype: str = "i64", top: int = 10) -> str:
+    """Bags of `tables` tables, pair dots with a dense row, and a linear layer over both."""
+    features = tables + 1
+    pairs = features * (features - 1) // 2
+    each = range(tables)
+    lines = [
+        "graph @dots {",
+        f"  input %x : f32[{batch},3]",
+        *(f"  input %ids{t} : {ids_dtype}[{3 * batch + t}]" for t in each),
+        *(f"  input %off{t} : i64[{batch}]" for t in each),
+        f'  weight %w : f32[{dim},3] = "w"',
+        f'  weight %b : f32[{dim}] = "b"',
+        f'  weight %v : f32[{top},{dim + pairs}] = "v"',
+        *(f'  weight %t{t} : f32[{7 + t},{dim}] = "t{t}"' for t in each),
+        f"  %d = linear(%x, %w, %b) {{act=relu}} : f32[{batch},{dim}]",
+        *(f"  %e{t} = embedding_bag(%t{t}, %ids{t}, %off{t}) : f32[{batch},{dim}]" for t in each),
+        f"  %p = pairwise_dot(%d, {', '.join(f'%e{t}' for t in each)}) : f32[{batch},{pairs}]",
+        f"  %y = linear([%d, %p], %v) {{act=sigmoid}} : f32[{batch},{top}]",
+        "  return %y, %d",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def mixed_model(batch: int) -> str:
+    """A cross layer, lookups, attention within a request, norms, and three results."""
+    return f"""graph @mixed {{
+  input %x : f32[{batch},5]
+  input %ids : i32[{batch},2]
+  weight %t : f32[9,3] = "t"
+  weight %w : f32[11,11] = "w"
+  weight %b : f32[11] = "b"
+  weight %v : f32[2,11] = "v"
+  %e = embedding(%t, %ids) : f32[{batch},2,3]
+  %flat = view(%e) {{shape=[{batch},6]}} : f32[{batch},6]
+  %x0 = cat(%x, %flat) {{dim=1}} : f32[{batch},11]
+  %l = linear(%x0, %w, %b) : f32[{batch},11]
+  %m = mul(%x0, %l) : f32[{batch},11]
+  %x1 = add(%m, %x0) : f32[{batch},11]
+  %n = layer_norm(%x1) {{eps=1e-05}} : f32[{batch},11]
+  %s = softmax(%n) {{dim=1}} : f32[{batch},11]
+  %q = bmm(%e, %e) {{trans_b=true}} : f32[{batch},2,2]
+  %a = amax(%q) {{dims=[1]}} : f32[{batch},2]
+  %y = linear(%s, %v) {{act=tanh}} : f32[{batch},2]
+  return %y, %a, %x1
+}}
+"""

@@ -1,0 +1,108 @@
+"""Whole row programs in the emulator: against the reference, in any order of threads, under AddressSanitizer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from dlrmc.emulator.launch import run_launches
+from dlrmc.emulator.module import EmulatedModule
+from dlrmc.emulator.orders import run_all_orders
+from dlrmc.emulator.sanitize import SanitizedWorker
+from dlrmc.ir.reference import evaluate
+from tests.codegen.rows.row_cases import RowCase, dot_model, mixed_model, row_case
+from tests.golden.plan_runner import run_plan
+
+# Batches of one row, one ragged tile, several tiles a block.
+BATCHES = (1, 5, 37)
+
+
+def run(case: RowCase, cache_dir, *, every_order: bool = False):
+    module = EmulatedModule.build(case.emitted.module.text, case.emitted.entry_points, cache_dir=cache_dir)
+    launcher = run_all_orders if every_order else run_launches
+    runner = partial(_launch, launcher, module)
+    return run_plan(case.emitted, case.inputs, case.weights, runner)
+
+
+def _launch(launcher, module, launch, buffers) -> None:
+    launcher(module, [launch], buffers)
+
+
+def assert_right(case: RowCase, ran) -> None:
+    wanted = evaluate(case.emitted.graph, case.inputs, case.weights)
+    assert ran.faults == 0
+    for found, right in zip(ran.outputs, wanted, strict=True):
+        np.testing.assert_allclose(found, right, rtol=3e-6, atol=3e-6)
+
+
+def kernel(case: RowCase):
+    (only,) = case.emitted.module.kernels
+    return only
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("ids_dtype", ["i64", "i32"])
+def test_bags_dots_and_layers(own_cache, batch, ids_dtype):
+    case = row_case(dot_model(batch, tables=4, dim=6, ids_dtype=ids_dtype))
+    assert_right(case, run(case, own_cache))
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_crosses_lookups_attention_and_norms(own_cache, batch):
+    case = row_case(mixed_model(batch))
+    assert_right(case, run(case, own_cache))
+
+
+def test_tensor_cores_serve_wide_layers_and_many_features(own_cache):
+    case = row_case(dot_model(35, tables=20, dim=16, top=40))
+    text = kernel(case).text
+    assert "LinearTensor<" in text
+    assert "PairwiseTensor<" in text
+    assert_right(case, run(case, own_cache))
+
+
+def test_a_block_works_on_several_tiles_in_turn(own_cache):
+    case = row_case(dot_model(37, tables=3, dim=4))
+    assert kernel(case).grid == 2
+    assert "tile += 2" in kernel(case).text
+    assert_right(case, run(case, own_cache))
+
+
+@pytest.mark.parametrize("text", [dot_model(9, tables=4, dim=5), mixed_model(9)])
+def test_the_order_of_threads_does_not_matter(own_cache, text):
+    case = row_case(text)
+    assert_right(case, run(case, own_cache, every_order=True))
+
+
+@pytest.mark.parametrize("text", [dot_model(19, tables=13, dim=16, top=33), mixed_model(19)])
+def test_no_byte_past_a_buffer_is_touched(own_cache, text):
+    case = row_case(text)
+    module = EmulatedModule.build(
+        case.emitted.module.text, case.emitted.entry_points, cache_dir=own_cache, sanitize=True
+    )
+    with SanitizedWorker() as worker:
+
+        def runner(launch, buffers) -> None:
+            worker.run(module, [launch], buffers)
+
+        assert_right(case, run_plan(case.emitted, case.inputs, case.weights, runner))
+
+
+def test_infinities_and_nans_come_through_tensor_cores_as_they_are(own_cache):
+    case = row_case(dot_model(35, tables=20, dim=16, top=40))
+    case.inputs["x"][3] = np.inf
+    case.inputs["x"][7] = np.nan
+    case.weights["t2"][1] = 1e30
+    ran = run(case, own_cache)
+    wanted = evaluate(case.emitted.graph, case.inputs, case.weights)
+    for found, right in zip(ran.outputs, wanted, strict=True):
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(right))
+        np.testing.assert_array_equal(np.isinf(found), np.isinf(right))
+
+
+def test_a_bad_id_is_recorded_and_reads_nothing(own_cache):
+    case = row_case(dot_model(5, tables=3, dim=4))
+    case.inputs["ids1"][:] = 10**9
+    assert run(case, own_cache).faults > 0
