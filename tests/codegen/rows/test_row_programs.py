@@ -1,4 +1,4 @@
-"""Whole row programs in the emulator: against the reference, in any order of threads, under AddressSanitizer."""
+"""Whole row programs in the emulator: against the reference, in any order of threads, under sanitizers."""
 
 from __future__ import annotations
 
