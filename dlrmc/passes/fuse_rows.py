@@ -52,16 +52,30 @@ JAGGED_OPS = ("embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
 # reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
 LARGEST_WEIGHT_BYTES = 512 * 1024
+# Pointers that one kernel takes: its parameters fill 4 KB on every GPU (CUDA C++ Programming Guide).
+POINTERS_MAX = 512
 # What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
 LARGEST_ROW_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class _Cut:
-    """Which nodes are members, and in which region each stands."""
+class _Region:
+    """The nodes of one kernel and what it yields."""
 
-    members: frozenset[Node]
-    regions: Mapping[Node, int]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+
+    def operands_of(self, node: Node) -> int:
+        """How many values from outside of the region the node reads."""
+        inside = frozenset(self.nodes)
+        return len({operand for operand in node.inputs if operand not in inside})
+
+    @property
+    def pointers(self) -> int:
+        """What the kernel takes: its operands, its results, and the record of faults."""
+        inside = frozenset(self.nodes)
+        operands = {operand for node in self.nodes for operand in node.inputs if operand not in inside}
+        return len(operands) + len(self.outputs) + 1
 
 
 def fuse_rows(graph: Graph) -> PassResult:
@@ -69,16 +83,44 @@ def fuse_rows(graph: Graph) -> PassResult:
     batch = guess_batch(graph)
     tags = tag_rows(graph, batch)
     members = frozenset(node for node in graph.nodes if _is_member(node, tags))
-    cut = _Cut(members, _number_regions(graph, members))
     count = 0
-    for number in sorted(set(cut.regions.values())):
-        region = [node for node in graph.nodes if cut.regions.get(node) == number]
-        outputs = _outputs(graph, region)
-        region = _needed(region, outputs)
-        if _is_worth_it(region, batch):
-            _form(graph, region, outputs, batch)
+    for region in _fitting_regions(graph, members):
+        if _is_worth_it(region.nodes, batch):
+            _form(graph, _with_views(graph, region.nodes, tags), region.outputs, batch)
             count += 1
     return PassResult.of({"row_program": count})
+
+
+def _fitting_regions(graph: Graph, members: frozenset[Node]) -> list[_Region]:
+    """The regions, in order, after members with many operands have left those that read too many."""
+    while True:
+        regions = _regions(graph, members)
+        wide = [region for region in regions if region.pointers > POINTERS_MAX]
+        if not wide:
+            return regions
+        members = members.difference(max(region.nodes, key=region.operands_of) for region in wide)
+
+
+def _regions(graph: Graph, members: frozenset[Node]) -> list[_Region]:
+    numbers = _number_regions(graph, members)
+    found: list[_Region] = []
+    for number in sorted(set(numbers.values())):
+        nodes = [node for node in graph.nodes if numbers.get(node) == number]
+        outputs = _outputs(graph, nodes)
+        found.append(_Region(tuple(_needed(nodes, outputs)), outputs))
+    return found
+
+
+def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag]) -> list[Node]:
+    """The region and the views through which it reads the results of others, which its kernel absorbs."""
+    inside = set(region)
+    for node in region:
+        for operand in node.inputs:
+            view = operand
+            while view.is_op(*VIEW_OPS) and view not in inside and isinstance(tags.get(view), Rows):
+                inside.add(view)
+                view = view.inputs[0]
+    return [node for node in graph.nodes if node in inside]
 
 
 def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:

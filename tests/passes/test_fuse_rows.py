@@ -6,7 +6,7 @@ import pytest
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.verify import verify
-from dlrmc.passes.fuse_rows import LARGEST_ROW_BYTES, LARGEST_WEIGHT_BYTES, fuse_rows
+from dlrmc.passes.fuse_rows import LARGEST_ROW_BYTES, LARGEST_WEIGHT_BYTES, POINTERS_MAX, fuse_rows
 from tests.passes.feeds import assert_same_meaning
 from tests.passes.pass_case import check_pass, check_unchanged
 from tests.passes.rule_case import graph_of
@@ -128,6 +128,67 @@ input %x : f32[8,3]
 %d = mul(%c, %a) : f32[8,3]
 return %d
 """
+
+
+def test_a_later_region_absorbs_its_views_of_an_earlier_one():
+    graph = fused(
+        f"""
+        input %x : f32[8,4]
+        weight %w : f32[{LARGEST_WEIGHT_BYTES // 16 + 8},4] = "w"
+        weight %v : f32[4,{LARGEST_WEIGHT_BYTES // 16 + 8}] = "v"
+        %a = exp(%x) : f32[8,4]
+        %b = sin(%a) : f32[8,4]
+        %t = view(%b) {{shape=[8,2,2]}} : f32[8,2,2]
+        %m = linear(%b, %w) : f32[8,{LARGEST_WEIGHT_BYTES // 16 + 8}]
+        %n = linear(%m, %v) : f32[8,4]
+        %u = view(%n) {{shape=[8,2,2]}} : f32[8,2,2]
+        %y = add(%u, %t) : f32[8,2,2]
+        %z = relu(%y) : f32[8,2,2]
+        return %z
+        """
+    )
+    assert programs(graph) == [["exp", "sin"], ["view", "view", "add", "relu"]]
+    assert [node.op.name for node in graph.nodes if node.is_op("view")] == []
+
+
+def test_a_view_that_is_returned_and_read_later_is_read_as_it_was_returned():
+    graph = fused(
+        f"""
+        input %x : f32[8,4]
+        weight %w : f32[{LARGEST_WEIGHT_BYTES // 16 + 8},4] = "w"
+        weight %v : f32[4,{LARGEST_WEIGHT_BYTES // 16 + 8}] = "v"
+        %a = exp(%x) : f32[8,4]
+        %b = sin(%a) : f32[8,4]
+        %t = view(%b) {{shape=[8,2,2]}} : f32[8,2,2]
+        %m = linear(%b, %w) : f32[8,{LARGEST_WEIGHT_BYTES // 16 + 8}]
+        %n = linear(%m, %v) : f32[8,4]
+        %u = view(%n) {{shape=[8,2,2]}} : f32[8,2,2]
+        %y = add(%u, %t) : f32[8,2,2]
+        %z = relu(%y) : f32[8,2,2]
+        return %z, %t
+        """
+    )
+    assert programs(graph) == [["exp", "sin", "view"], ["view", "add", "relu"]]
+
+
+def test_what_reads_more_operands_than_a_kernel_takes_leaves_the_program():
+    count = POINTERS_MAX // 2
+    lists = [", ".join(f"%{kind}_{n}" for n in range(count)) for kind in "woi"]
+    names = [
+        *(f"input %o_{n} : i64[4]\ninput %i_{n} : i64[9]" for n in range(count)),
+        *(f'weight %w_{n} : f32[7,2] = "w_{n}"' for n in range(count)),
+    ]
+    text = "\n".join(names)
+    graph = fused(
+        f"""
+        {text}
+        %bags = embedding_bag_group([{lists[0]}], [{lists[2]}], [{lists[1]}], []) : f32[4,{count},2]
+        %s = sum(%bags) {{dims=[1]}} : f32[4,2]
+        %y = exp(%s) : f32[4,2]
+        return %y
+        """
+    )
+    assert programs(graph) == [["sum", "exp"]]
 
 
 def test_what_comes_after_a_mix_of_rows_is_a_later_region():
