@@ -34,14 +34,16 @@ def choose_tile(shape: LinearShape, limits: DeviceLimits, rows: int = 0, threads
         shape: the problem.
         limits: of the device.
         rows: the wanted rows of a tile; 0 for any.
-        threads: the wanted threads of a block that holds a tile of rows whole; 0 for any.
+        threads: the wanted threads of a block, but of one that computes in chunks without tensor cores; 0
+            for any.
 
     Raises:
         CodegenError: where no tile has so many rows or fits into shared memory.
     """
+    rows_tiles, tensor_tiles = _rows_tiles(shape, limits, threads, rows), _tensor_tiles(shape, threads)
     fitting: list[LinearTile] = [
         tile
-        for tile in (*_rows_tiles(shape, limits, threads, rows), *PRODUCT_TILES, *_tensor_tiles(shape))
+        for tile in (*rows_tiles, *PRODUCT_TILES, *tensor_tiles)
         if rows in (0, tile.rows) and tile.shared_bytes(shape) <= limits.shared_bytes_per_block
     ]
     if not fitting:
@@ -58,8 +60,9 @@ def choose_product_tile(shape: LinearShape, limits: DeviceLimits) -> ProductTile
     return min(PRODUCT_TILES, key=lambda tile: cycles(tile, shape, limits))
 
 
-def _tensor_tiles(shape: LinearShape) -> tuple[TensorProductTile, ...]:
-    return TENSOR_TILES if shape.fits_tensor_cores else ()
+def _tensor_tiles(shape: LinearShape, threads: int) -> tuple[TensorProductTile, ...]:
+    fits = shape.fits_tensor_cores
+    return tuple(tile for tile in TENSOR_TILES if fits and threads in (0, tile.threads))
 
 
 def _rows_tiles(

@@ -189,6 +189,7 @@ PRODUCT_TILES = (
 # multiprocessor busy.
 TENSOR_TILES = (
     TensorProductTile(128, 128, (2, 4, 1), 2, 4),
+    TensorProductTile(128, 128, (4, 4, 1), 2, 4),
     TensorProductTile(128, 64, (4, 2, 1), 2, 4),
     TensorProductTile(64, 128, (2, 4, 1), 2, 4),
     TensorProductTile(64, 64, (2, 2, 2), 1, 4),

@@ -123,8 +123,15 @@ def test_a_tensor_tile_is_made_of_whole_fragments(tile):
     assert (row_tiles * 16 * tile.warps[0], column_tiles * 8 * tile.warps[1]) == (tile.rows, tile.columns)
     assert row_tiles * column_tiles % tile.warps[2] == 0
     assert tile.shared_bytes(_tensor_shape(2048, 1024, 1024)) <= LIMITS.shared_bytes_per_block
-    # Eight warps keep the four tensor cores of a multiprocessor busy.
-    assert tile.threads == 256
+    # At least two warps for each of the four tensor cores of a multiprocessor.
+    assert tile.threads >= 256
+
+
+@pytest.mark.parametrize("tile", TENSOR_TILES, ids=str)
+def test_a_tensor_tile_can_be_asked_for_by_rows_and_threads(tile):
+    found = choose_tile(_tensor_shape(2048, 1024, 1024), LIMITS, rows=tile.rows, threads=tile.threads)
+    assert isinstance(found, TensorProductTile)
+    assert (found.rows, found.threads) == (tile.rows, tile.threads)
 
 
 def test_fewer_products_take_less_time_where_they_are_what_takes_time():
