@@ -148,3 +148,7 @@ class UnusedInputWarning(UserWarning):
 
 class SpecialisationWarning(UserWarning):
     """More sizes of a dynamic program are in use than are kept; sizes that return are built again."""
+
+
+class FallbackWarning(UserWarning):
+    """A graph of `torch.compile` cannot be compiled; it runs in eager mode."""

@@ -22,7 +22,7 @@ ALLOWED = {
 }
 OPEN_TO_ALL = {"errors", "options"}
 NAMES_OF_THE_PACKAGE = {"__version__"}
-TOP = {"cli", "bench", "compile", "__init__", "__main__"}
+TOP = {"cli", "bench", "compile", "dynamo", "__init__", "__main__"}
 TORCH_IN = {"frontend", "runtime", *TOP}
 CUDA_IN = {"runtime"}
 # What a device folder must not pull in by another name.

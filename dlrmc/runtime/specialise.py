@@ -150,4 +150,5 @@ def _distinct(program: ImportedProgram) -> tuple[_Dynamic, ...]:
 def _evaluate(expression: str, symbol: str, value: int) -> int:
     import sympy
 
-    return int(sympy.sympify(expression).subs(sympy.Symbol(symbol), value))
+    size: Any = sympy.sympify(expression).subs(sympy.Symbol(symbol), value)
+    return int(size)
