@@ -17,6 +17,7 @@ from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.dynamic import DynamicCompiled
 from dlrmc.runtime.specialise import Specialiser, check_is_dynamic
 from dlrmc.runtime.targets import choose_target
+from dlrmc.runtime.tuner import tune_program
 from dlrmc.schedule.build import build_plan
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ def build_program(program: ImportedProgram, options: Options) -> Build:
     """Passes, plan and emitted source of an imported program."""
     graph = program.graph.copy()
     driver.run(graph, PIPELINE)
-    plan = build_plan(graph)
     target = choose_target(options, program.weights)
+    tune_program(graph, program.weights, target, options)
+    plan = build_plan(graph)
     return Build(
         program=program,
         imported_text=print_graph(program.graph),

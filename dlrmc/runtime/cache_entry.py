@@ -60,8 +60,8 @@ def write_entry(directory: Path, key: str, cubin: Cubin) -> Entry:
         OSError: where the directory cannot be written; no half entry is left.
     """
     cubin_path, json_path = entry_paths(directory, key)
-    _replace(cubin_path, cubin.data)
-    _replace(json_path, _encode(cubin))
+    replace_file(cubin_path, cubin.data)
+    replace_file(json_path, _encode(cubin))
     return Entry(cubin, cubin_path)
 
 
@@ -87,7 +87,7 @@ def _decode(description: bytes, data: bytes) -> Cubin:
     return Cubin(data, arch, compiler, kernels)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Write a file aside and move it into place."""
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
