@@ -13,9 +13,11 @@ import torch
 
 from dlrmc import errors
 from dlrmc.codegen.kernels.registry import find_kernel_impl
+from dlrmc.compile import build_program
+from dlrmc.dynamo import backend
 from dlrmc.emulator.artifacts import cached_file
 from dlrmc.emulator.compiler import find_compiler
-from dlrmc.frontend import import_program
+from dlrmc.frontend import import_program, prepare
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.parser import parse_graph
 from dlrmc.ir.reference import evaluate
@@ -24,6 +26,8 @@ from dlrmc.ir.verify import verify
 from dlrmc.options import Options
 from dlrmc.passes.driver import find_passes
 from dlrmc.passes.pipeline import PIPELINE
+from dlrmc.runtime.dynamic import DynamicCompiled
+from dlrmc.runtime.specialise import Specialiser
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class _Median(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         distances = torch.cdist(x, x)
         return distances.median()
+
+
+class _Gamma(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.lgamma(x)
 
 
 class _Deaf(torch.nn.Module):
@@ -101,6 +110,24 @@ def _broken_cache() -> None:
             raise errors.CacheWarning(str(warning).replace(folder, "~/.cache/dlrmc/emulator")) from None
 
 
+def _two_sizes() -> None:
+    """Call a dynamic program that keeps one set of sizes with two."""
+    example = (torch.ones(2, 3),)
+    batch = torch.export.Dim("batch")
+    exported = torch.export.export(torch.nn.ReLU(), example, dynamic_shapes=({0: batch},))
+    specialiser = Specialiser(prepare(exported), Options(target="reference"), build_program)
+    compiled = DynamicCompiled(specialiser, most=1)
+    compiled(torch.ones(2, 3))
+    compiled(torch.ones(5, 3))
+
+
+def _fallback() -> None:
+    """Call a graph as torch.compile hands it over."""
+    graph = torch.fx.symbolic_trace(_Gamma())
+    x = torch.ones(2)
+    backend(graph, [x], options={"target": "reference"})(x)
+
+
 EXAMPLES: tuple[Example, ...] = (
     Example(errors.FrontendError, "compile a module that is not exported", lambda: import_program(_Median())),  # type: ignore[arg-type]
     Example(errors.UnsupportedOpsError, "compile a model with ops that dlrmc has not", _unknown_ops),
@@ -126,4 +153,6 @@ EXAMPLES: tuple[Example, ...] = (
     Example(errors.OptionError, "misspell a target", lambda: Options.of(target="emulated")),
     Example(errors.CacheWarning, "compile with a cache entry that was cut off", _broken_cache),
     Example(errors.UnusedInputWarning, "compile a model that does not read an input", _unused_input),
+    Example(errors.SpecialisationWarning, "use more sizes than are kept, here one", _two_sizes),
+    Example(errors.FallbackWarning, "pass torch.compile a graph with an op that dlrmc has not", _fallback),
 )

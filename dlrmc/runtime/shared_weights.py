@@ -69,6 +69,7 @@ class SharedWeights:
     def adopt(self, program: ImportedProgram) -> None:
         """Learn the names of a program's state, for `update`, and watch the constants made of it."""
         with self._lock:
+            self.refresh()
             self._users.update(program.weights)
             self._aliases.update(program.aliases)
             for name, tensor in program.others.items():
