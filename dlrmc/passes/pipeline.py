@@ -13,6 +13,7 @@ from dlrmc.passes import (
     derive_weights,
     fold_constants,
     group_embeddings,
+    spread_constants,
 )
 from dlrmc.passes.engine import apply_rules
 from dlrmc.passes.form_kernels import form_kernels
@@ -42,6 +43,11 @@ PIPELINE: tuple[Pass, ...] = (
         "fold-constants",
         "Pair tables and offsets become values that the peepholes can compare.",
         fold_constants.run,
+    ),
+    Pass(
+        "spread-constants",
+        "A constant that is the same for every row of the batch needs no rows.",
+        spread_constants.run,
     ),
     Pass("cse", "Equal operands are one node, so that a pattern's repeated name matches them.", cse.run),
     Pass(
