@@ -45,7 +45,7 @@ struct EmbeddingBag {
 
     // The same for ITEMS bags of tables of one kind, where `is_used` holds: the offsets of all are on their
     // way before the first id is asked for, the first HEAD ids of all before the first row, and these rows
-    // before the first sum.
+    // before the first sum. The sources stand in shared memory, and every table has a row.
     template <int ITEMS, int HEAD>
     static __device__ __forceinline__ void run_many(const BagSource* const (&sources)[ITEMS],
                                                     const long long (&bag)[ITEMS],
@@ -55,20 +55,21 @@ struct EmbeddingBag {
         BagBounds bounds[ITEMS];
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
-            bounds[i] = {0, 0};
-            if (is_used[i]) bounds[i] = load_bounds(*sources[i], bag[i], bags);
+            bounds[i] = load_bounds(*sources[i], is_used[i] ? bag[i] : 0, bags);
         }
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
-            if (is_used[i]) bounds[i] = checked(*sources[i], bag[i], bags, bounds[i], reports, faults);
+            bounds[i] =
+                checked(*sources[i], is_used[i] ? bag[i] : 0, bags, bounds[i], reports && is_used[i], faults);
+            if (!is_used[i]) bounds[i].end = bounds[i].begin;
         }
         Rows<HEAD> heads[ITEMS];
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i)
-            load_ids(*sources[i], bag[i], bounds[i].begin, bounds[i].end, heads[i]);
+            load_ids<true>(*sources[i], bag[i], bounds[i].begin, bounds[i].end, heads[i]);
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i)
-            load_rows(*sources[i], bag[i], bounds[i].begin, first_column, heads[i]);
+            load_rows<true>(*sources[i], bag[i], bounds[i].begin, first_column, heads[i]);
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             if (!is_used[i]) continue;
@@ -106,7 +107,9 @@ struct EmbeddingBag {
         return static_cast<const Id*>(source.ids) + (Kind::HAS_OFFSETS ? 0 : bag * source.bag_stride);
     }
 
-    template <int N>
+    // AT_ONCE: what is not there is read elsewhere and thrown away. A load under a condition waits for it,
+    // and the loads behind it wait too.
+    template <bool AT_ONCE = false, int N>
     static __device__ __forceinline__ void load_ids(const BagSource& source, long long bag, long long at,
                                                     long long end, Rows<N>& loaded) {
         const Id* const ids = ids_of(source, bag);
@@ -114,11 +117,17 @@ struct EmbeddingBag {
         for (int i = 0; i < N; ++i) {
             loaded.is_there[i] = at + i < end;
             loaded.id[i] = 0;
-            if (loaded.is_there[i]) loaded.id[i] = static_cast<long long>(ids[(at + i) * Kind::ID_STRIDE]);
+            const Id* const place = ids + (at + i) * Kind::ID_STRIDE;
+            if constexpr (AT_ONCE) {
+                const Id id = *(loaded.is_there[i] ? place : reinterpret_cast<const Id*>(&source));
+                loaded.id[i] = static_cast<long long>(id);
+            } else if (loaded.is_there[i]) {
+                loaded.id[i] = static_cast<long long>(*place);
+            }
         }
     }
 
-    template <int N>
+    template <bool AT_ONCE = false, int N>
     static __device__ __forceinline__ void load_rows(const BagSource& source, long long bag, long long at,
                                                      int first_column, Rows<N>& loaded) {
         const Element* const table =
@@ -133,9 +142,13 @@ struct EmbeddingBag {
             const bool is_row = 0 <= id && id < source.row_count;
             loaded.is_bad = loaded.is_bad || (loaded.is_there[i] && !is_padding && !is_row);
             loaded.is_read[i] = loaded.is_there[i] && !is_padding && is_row;
-            loaded.rows[i] = {};
             loaded.weight[i] = {};
-            if (loaded.is_read[i]) loaded.rows[i] = load_row(table + id * Kind::TABLE_ROW);
+            if constexpr (AT_ONCE) {
+                loaded.rows[i] = load_row(loaded.is_read[i] ? table + id * Kind::TABLE_ROW : table);
+            } else {
+                loaded.rows[i] = {};
+                if (loaded.is_read[i]) loaded.rows[i] = load_row(table + id * Kind::TABLE_ROW);
+            }
             if (Kind::HAS_WEIGHTS && loaded.is_read[i]) {
                 loaded.weight[i] = weights[(at + i) * Kind::WEIGHT_STRIDE];
             }

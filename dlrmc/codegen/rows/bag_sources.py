@@ -95,11 +95,12 @@ def _pointer(node: Node | None, windows: TileWindows) -> str:
 def has_sources(tables: Sequence[Bags], is_indirect: Callable[[Node], bool]) -> bool:
     """Whether a group keeps its sources in shared memory.
 
-    Its tables are several, of the same options and dtypes, and their ids, offsets and weights are whole
-    operands that are reached in the same way.
+    Its tables are several, none without rows, of the same options and dtypes, and their ids, offsets and
+    weights are whole operands that are reached in the same way.
     """
     nodes = [node for bags in tables for node in (bags.table, *_slots(bags)) if node is not None]
-    if len(tables) < FEWEST_TABLES or not all(node.is_op("input") for node in nodes):
+    is_whole = all(node.is_op("input") for node in nodes)
+    if len(tables) < FEWEST_TABLES or not is_whole or not all(bags.table.shape[0] for bags in tables):
         return False
     ways = {tuple(node is not None and is_indirect(node) for node in _slots(bags)) for bags in tables}
     return len({_kind(bags) for bags in tables}) == 1 and len(ways) == 1
