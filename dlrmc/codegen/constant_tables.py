@@ -21,7 +21,8 @@ class ConstantTables:
 
     def __init__(self, kernel_name: str) -> None:
         self._kernel_name = kernel_name
-        self._tables: dict[Node, str] = {}
+        self._names: dict[tuple[DType, bytes], str] = {}
+        self._nodes: dict[str, Node] = {}
 
     def element(self, node: Node, indices: tuple[Index, ...]) -> str:
         """The compute value of one element of a const node."""
@@ -34,15 +35,19 @@ class ConstantTables:
         return loaded(element, node.type.dtype)
 
     def name(self, node: Node) -> str:
-        """The C name of the table that holds a const node in row-major order."""
-        if node not in self._tables:
-            self._tables[node] = f"{self._kernel_name}_{node.name}"
-        return self._tables[node]
+        """The C name of the table that holds a const node in row-major order; equal values share one."""
+        key = (node.type.dtype, node.value.tobytes())
+        if key not in self._names:
+            wanted = f"{self._kernel_name}_{node.name}"
+            same = sum(name == wanted or name.startswith(f"{wanted}__") for name in self._nodes)
+            self._names[key] = f"{wanted}__{same}" if same else wanted
+            self._nodes[self._names[key]] = node
+        return self._names[key]
 
     @property
     def definitions(self) -> tuple[str, ...]:
         """The tables in order of first use."""
-        return tuple(_definition(name, node) for node, name in self._tables.items())
+        return tuple(_definition(name, node) for name, node in self._nodes.items())
 
 
 def _is_held_as_bits(node: Node) -> bool:

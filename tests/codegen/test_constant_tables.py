@@ -43,3 +43,16 @@ def test_halves_and_bools_are_stored_as_they_lie_in_memory():
     mask = ConstantTables("m")
     assert mask.element(const([True, False]), (variable("i", 2),)) == "m_c[i] != 0"
     assert mask.definitions[0].startswith("static __device__ const unsigned char m_c[2] = {\n    1, 0,")
+
+
+def test_equal_values_share_a_table_and_others_of_one_name_do_not():
+    tables = ConstantTables("k")
+    first, again, other, third = (const(value) for value in ([1, 2], [1, 2], [3, 4], [5, 6]))
+    assert [tables.name(node) for node in (first, again, other, third, other)] == [
+        "k_c",
+        "k_c",
+        "k_c__1",
+        "k_c__2",
+        "k_c__1",
+    ]
+    assert len(tables.definitions) == 3
