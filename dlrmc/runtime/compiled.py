@@ -12,6 +12,7 @@ from dlrmc.ir.graph import Graph
 from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.executor import BoundCall, Executor
+from dlrmc.runtime.findings import check_strict
 from dlrmc.runtime.load import fault_log, make_executor
 from dlrmc.runtime.module_cache import shared_cache
 from dlrmc.runtime.out_argument import OutArgument
@@ -33,6 +34,7 @@ class Compiled:
         self, build: Build, executor: Executor | None = None, *, weights: SharedWeights | None = None
     ) -> None:
         self._build = build
+        check_strict(build.program, build.target.device, build.options)
         self._cache = shared_cache(build.options.cache_dir)
         self._executor = executor or make_executor(build, self._cache, fault_log(build), weights)
         self._weights = self._executor.weights

@@ -14,6 +14,7 @@ from dlrmc.ir.graph import LEAVES, Graph
 from dlrmc.ir.printer import print_graph
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.cubin import KernelResources
+from dlrmc.runtime.findings import find_unfused, find_warnings
 from dlrmc.runtime.module_cache import ModuleCache
 
 _WIDTH = 110
@@ -33,8 +34,9 @@ def write_report(
     """
     lines = [f"dlrmc {__version__}: @{build.graph.name}", *_facts(build)]
     lines += ["", *_kernel_lines(build, cache)]
+    lines += [f"  not in a row program: {ops} ({reason})" for ops, reason in find_unfused(build.graph)]
     lines += ["", *_dimension_lines(build)]
-    lines += [f"  warning: {text}" for text in build.program.warnings]
+    lines += [f"  warning: {text}" for text in find_warnings(build.program, build.target.device)]
     lines += ["", "counters: " + ", ".join(f"{name} {value}" for name, value in stats().items())]
     if ir:
         lines += ["", "IR before the passes", build.imported_text.rstrip()]
@@ -47,6 +49,7 @@ def _facts(build: Build) -> Iterator[str]:
     yield f"  target     {target.name} on {target.device}: {target.reason}"
     yield f"  precision  {options.precision}{_tensor_products(build.module.kernels)}"
     yield f"  bounds     {options.bounds}"
+    yield f"  graph      {_graph_use(build)}"
     yield f"  before     {_describe_ops(build.imported_ops)}"
     yield f"  after      {_describe_ops(count_ops(build.graph))}"
     residents = Counter(node.op.name for node in build.plan.residents)
@@ -61,6 +64,13 @@ def _tensor_products(kernels: Sequence[KernelSource]) -> str:
         return ""
     listed = " and ".join(f"by {products} in {count}" for products, count in sorted(counts.items()))
     return f": on tensor cores {listed} of {len(kernels)} kernels"
+
+
+def _graph_use(build: Build) -> str:
+    kernels = len(build.plan.launches)
+    if build.target.name != "cuda":
+        return f"no: the target {build.target.name} has no CUDA graphs"
+    return f"yes: {kernels} kernels, one launch a call" if kernels else "no: there is no kernel to launch"
 
 
 def count_ops(graph: Graph) -> dict[str, int]:
@@ -115,6 +125,3 @@ def _dimension_lines(build: Build) -> Iterator[str]:
         yield from textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     for dim in program.dynamic_dims:
         yield f"  {dim}"
-    if program.baked:
-        text = "values read into the program at compile time: " + ", ".join(program.baked)
-        yield from textwrap.wrap(text, _WIDTH, subsequent_indent="  ")

@@ -13,6 +13,7 @@ from dlrmc.frontend import ImportedProgram, InputDim, PreparedProgram, TensorInp
 from dlrmc.options import Options
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.compiled import Compiled
+from dlrmc.runtime.findings import check_strict
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.targets import choose_target
 
@@ -59,7 +60,9 @@ class Specialiser:
         self._build = build
         self._lock = threading.RLock()
         self._known: WeakValueDictionary[Key, Compiled] = WeakValueDictionary()
-        self.weights = SharedWeights(choose_target(options, self.example.weights).device)
+        device = choose_target(options, self.example.weights).device
+        check_strict(self.example, device, options)
+        self.weights = SharedWeights(device)
         self.weights.adopt(self.example)
         self._dynamic = _distinct(self.example)
 
