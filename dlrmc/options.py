@@ -50,7 +50,8 @@ class Options:
         bounds: what to do about an id or offset out of range, all memory-safe: `deferred` records it on the
             device and raises at the next call, `raise` synchronises and raises in the call, `ignore` only
             counts.
-        tune: how long to search for launch parameters: `off`, `fast` or `full`.
+        tune: how long to measure rows and threads of row programs on the GPU: `off`, `fast` or `full`. On
+            other targets than `cuda` there is nothing to measure: one line is logged.
         batch_sizes: batch sizes to specialise ahead for a program with a dynamic batch.
         cache_dir: the folder of compiled modules.
         strict: treat a warning of the compiler as an error.

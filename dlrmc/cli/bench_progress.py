@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from dlrmc.bench.sweep import Progress, Task
+from dlrmc.cli.tuning_progress import drawn_steps
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -27,7 +28,7 @@ def shown_progress() -> Iterator[Progress]:
         yield Progress()
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
+    with Bar(*columns, console=console, transient=True) as bar, drawn_steps(bar):
         yield _BarProgress(bar)
 
 

@@ -36,6 +36,7 @@ def profile(
     from dlrmc.bench.profile import REPEATS, measure_profile, profile_json, profile_lines
     from dlrmc.bench.timing import CudaTimer
     from dlrmc.bench.work import CompileOptions, program_work
+    from dlrmc.cli.tuning_progress import shown_tuning
     from dlrmc.options import Options
     from dlrmc.runtime.kernel_timing import repeated_kernels
 
@@ -46,7 +47,8 @@ def profile(
     work = program_work(exported, args, kwargs, device, CompileOptions(options.precision, options.tune))
     timer = CudaTimer(device)
     with torch.no_grad():
-        compiled, _ = work.compiled
+        with shown_tuning():
+            compiled, _ = work.compiled
         kernels = repeated_kernels(compiled, work.args, work.kwargs, REPEATS)
         step = compiled.bind(*work.args, **work.kwargs)
         found = measure_profile(

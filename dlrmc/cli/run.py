@@ -24,6 +24,7 @@ def run(
     target: Annotated[str | None, typer.Option(help="cuda, emulate, reference or auto.")] = None,
     precision: Annotated[str | None, typer.Option(help="fp32, tf32 or bf16.")] = None,
     bounds: Annotated[str | None, typer.Option(help="deferred, raise or ignore.")] = None,
+    tune: Annotated[str | None, typer.Option(help="off, fast or full.")] = None,
     compare: Annotated[bool, typer.Option(help="Also run the program in eager PyTorch.")] = False,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="Save the result with torch.save.")
@@ -31,13 +32,17 @@ def run(
 ) -> None:
     """Score one request with a compiled model."""
     import dlrmc
+    from dlrmc.cli.tuning_progress import shown_tuning
 
     if model == STANDARD and inputs == STANDARD:
         raise typer.BadParameter("only one of the model and its inputs can be standard input")
     exported = load_exported(read_bytes(model), shown(model))
     args, kwargs = load_inputs(inputs)
     # One call and then the end: a fault must be told in the call.
-    compiled = dlrmc.compile(exported, target=target, precision=precision, bounds=bounds or "raise")
+    with shown_tuning():
+        compiled = dlrmc.compile(
+            exported, target=target, precision=precision, bounds=bounds or "raise", tune=tune
+        )
     result = compiled(*args, **kwargs)
     for line in result_lines(result):
         typer.echo(line)

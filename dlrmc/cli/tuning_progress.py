@@ -23,21 +23,27 @@ def shown_tuning(console: Console | None = None) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
+    columns = (TextColumn("{task.description}"), BarColumn())
+    with Progress(*columns, console=console, transient=True) as bar, drawn_steps(bar):
+        yield
+
+
+@contextlib.contextmanager
+def drawn_steps(bar: Progress) -> Iterator[None]:
+    """Draw the tuner's steps in a display that is open already: two at a time would disturb each other."""
     logger = logging.getLogger(_LOGGER_NAME)
     level, propagates = logger.level, logger.propagate
-    columns = (TextColumn("{task.description}"), BarColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        handler = _StepHandler(bar)
-        logger.addHandler(handler)
-        # Steps are logged for this handler only; others would print a line for each.
-        logger.setLevel(logging.DEBUG)
-        logger.propagate = False
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
-            logger.propagate = propagates
+    handler = _StepHandler(bar)
+    logger.addHandler(handler)
+    # Steps are logged for this handler only; others would print a line for each.
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
 
 
 class _StepHandler(logging.Handler):

@@ -32,7 +32,7 @@ from dlrmc.schedule.plan import Launch, Plan
 Array = np.ndarray[Any, Any]
 _Emitted = tuple[Plan, ModuleSource]
 _LOGGER = logging.getLogger("dlrmc.tuning")
-# Below this share of the untuned time a gain is not told from noise, and the kernel stays as it is.
+# Below this share of the untuned time, a gain is not told from noise, and the kernel stays as it is.
 _LEAST_GAIN = 0.02
 # Of the largest value of a result, by precision: candidates add in another order, no more.
 _TOLERANCES = (("fp32", 1e-4), ("tf32", 2e-2), ("bf16", 5e-2))
@@ -139,7 +139,7 @@ class Tuner:
                 with_choice(graph, launch.kernel, tuned.choice)
 
     def _fits_plan(self, graph: Graph, launch: Launch, choice: Choice) -> bool:
-        """Whether the kernel can be emitted so in its place; its operands may be reached another way there."""
+        """Whether the kernel can be emitted so in its place, where operands may be reached another way."""
         copy, name = graph.copy(), launch.kernel.name
         placed = replace(launch, kernel=with_choice(copy, copy.find(name), choice))
         try:

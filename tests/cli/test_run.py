@@ -77,3 +77,11 @@ def test_a_bad_option_is_refused_before_the_compile(cli: Cli, small: Any) -> Non
 
 def test_both_from_standard_input_is_bad_usage(cli: Cli) -> None:
     assert cli("run", "-", "--inputs", "-").code == 2
+
+
+def test_tuning_without_a_gpu_changes_nothing_and_bad_words_are_told(cli: Cli, small: Any) -> None:
+    arguments = ("run", small.model, "--inputs", small.inputs, "--target", "reference")
+    assert cli(*arguments, "--tune", "fast").out == cli(*arguments).out
+    done = cli(*arguments, "--tune", "fst")
+    assert done.code != 0
+    assert "did you mean tune='fast'" in done.err

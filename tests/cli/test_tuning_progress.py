@@ -4,8 +4,9 @@ import io
 import logging
 
 from rich.console import Console
+from rich.progress import Progress
 
-from dlrmc.cli.tuning_progress import shown_tuning
+from dlrmc.cli.tuning_progress import drawn_steps, shown_tuning
 from dlrmc.runtime.tuner import TuningStep
 
 LOGGER = logging.getLogger("dlrmc.tuning")
@@ -40,3 +41,11 @@ def test_nothing_is_drawn_where_there_is_no_terminal():
         assert list(LOGGER.handlers) == state
         log_steps()
     assert text.getvalue() == ""
+
+
+def test_steps_go_into_a_display_that_is_open_already():
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=120)
+    with Progress(console=console) as bar, drawn_steps(bar):
+        log_steps()
+        assert next(task.description for task in bar.tasks).startswith("tuning kernel 1 of 2")
