@@ -118,3 +118,22 @@ def test_nothing_is_held_after_the_search(drivers, cache_dir):
         assert shared() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23\n", "580.95.05 13000"),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86  Release Build\n", "570.86 13000"),
+        ("something else\n", "13000"),
+        (None, "13000"),
+    ],
+)
+def test_the_driver_is_named_as_far_as_it_is_known(monkeypatch, tmp_path, text, expected):
+    path = tmp_path / "version"
+    if text is not None:
+        path.write_text(text)
+    runtime = SimpleNamespace(driverGetVersion=lambda: 13000)
+    monkeypatch.setattr(tuning_measurer, "_DRIVER_FILE", path)
+    monkeypatch.setattr(tuning_measurer.cupy_modules, "cuda", lambda: SimpleNamespace(runtime=runtime))
+    assert tuning_measurer.driver_version() == expected
