@@ -186,7 +186,8 @@ def export_graph(
     chosen = {*weights, *numbers}
     rest = [place for place in range(len(nodes)) if place not in chosen]
     for place in rest:
-        nodes[place].target = nodes[place].name = _plain_name(nodes[place].name)
+        nodes[place]._rename(_plain_name(nodes[place].name))  # another name where a value has this one
+        nodes[place].target = nodes[place].name
     module.graph.lint()
     module.recompile()
     try:
@@ -202,7 +203,7 @@ def export_graph(
 
 def _make_weight(module: fx.GraphModule, node: fx.Node, value: torch.Tensor) -> None:
     """Turn a placeholder into an attribute of the module."""
-    name = _plain_name(node.name)
+    name = node.name if hasattr(module, _plain_name(node.name)) else _plain_name(node.name)
     if isinstance(value, torch.nn.Parameter):
         module.register_parameter(name, value)
     else:

@@ -184,6 +184,15 @@ def test_a_graph_break_leaves_two_graphs(graphs: list[Any]) -> None:
     assert len(graphs) >= 2
 
 
+def test_arguments_named_like_values_inside_of_the_graph() -> None:
+    def f(relu: torch.Tensor, add: torch.Tensor) -> torch.Tensor:
+        return (torch.relu(relu) + 1) * add - relu
+
+    compiled = torch.compile(f, backend=dynamo.backend, options=REFERENCE)
+    x, y = torch.tensor([-1.0, 2.0]), torch.tensor([3.0, 4.0])
+    assert compiled(x, y).tolist() == f(x, y).tolist() == [4.0, 10.0]
+
+
 def test_a_python_float_that_varies() -> None:
     compiled = torch.compile(lambda x, s: x * s + 1, backend=dynamo.backend, options=REFERENCE, dynamic=True)
     for factor in (2.5, 3.5, 2.5):

@@ -141,6 +141,11 @@ class Compiled:
         return write_report(self._build, self._cache, self.stats, ir=ir)
 
     @property
+    def calls(self) -> int:
+        """How many calls were issued."""
+        return self._executor.calls
+
+    @property
     def graph(self) -> Graph:
         """The IR after all passes."""
         return self._build.graph

@@ -24,14 +24,6 @@ from dlrmc.runtime.targets import Target
 MAX_SPECIALISATIONS: Final = 128
 
 
-@dataclasses.dataclass
-class _Use:
-    """How often a set of sizes was built and called."""
-
-    built: int = 0
-    calls: int = 0
-
-
 class DynamicCompiled(Compiled):
     """A `Compiled` whose inputs may have any sizes of the ranges that the export declared.
 
@@ -49,7 +41,7 @@ class DynamicCompiled(Compiled):
         self._most = most
         self._lock = threading.RLock()
         self._held: OrderedDict[Key, Compiled] = OrderedDict()
-        self._uses: dict[Key, _Use] = {}
+        self._builds: dict[Key, int] = {}
         self._built = 0
         self._evicted = 0
         self._evicted_counts = {"calls": 0, "faults": 0}
@@ -62,18 +54,17 @@ class DynamicCompiled(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The model's results; see `Compiled.__call__`. New sizes are built first."""
-        compiled, use = self._of_call(args, kwargs)
+        compiled = self._of_call(args, kwargs)
         last = self._last
         if last is not compiled:
             if last is not None:
                 last.raise_recorded()
             self._last = compiled
-        use.calls += 1
         return compiled(*args, **kwargs)
 
     def bind(self, *args: Any, **kwargs: Any) -> Step:
         """A step with fixed addresses and sizes; see `Compiled.bind`."""
-        return self._of_call(args, kwargs)[0].bind(*args, **kwargs)
+        return self._of_call(args, kwargs).bind(*args, **kwargs)
 
     def replica(self) -> DynamicCompiled:
         """Another instance over the same kernels and weights; see `Compiled.replica`."""
@@ -102,7 +93,8 @@ class DynamicCompiled(Compiled):
         with self._lock:
             each = [compiled.stats() for compiled in self._held.values()]
             sizes = {
-                self._specialiser.describe(key): dataclasses.asdict(use) for key, use in self._uses.items()
+                self._specialiser.describe(key): {"built": self._builds[key], "calls": compiled.calls}
+                for key, compiled in self._held.items()
             }
         names = ("calls", "faults", "memory_bytes", "arena_bytes")
         sums = {n: sum(one[n] for one in each) + self._evicted_counts.get(n, 0) for n in names}
@@ -115,12 +107,17 @@ class DynamicCompiled(Compiled):
         example = self._specialiser.example
         dims = [str(dim) for dim in (*example.dynamic_dims, *example.frozen_dims)]
         lines = ["sizes", *textwrap.indent("\n".join(dims), "  ").splitlines()]
-        for key, use in list(self._uses.items()):
-            text = f"built {use.built} times, called {use.calls} times"
-            lines.append(f"  {self._specialiser.describe(key)}: {text}")
+        with self._lock:
+            held = [(self._specialiser.describe(key), each.calls) for key, each in self._held.items()]
+        lines += [f"  {sizes}: called {calls} times" for sizes, calls in held]
         last = self._latest()
         shown = "" if last is None else "\n" + last.report(ir=ir)
         return "\n".join(lines) + "\n" + shown
+
+    @property
+    def calls(self) -> int:
+        """How many calls were issued, of all sizes."""
+        return self._evicted_counts["calls"] + sum(compiled.calls for compiled in self._all())
 
     @property
     def graph(self) -> Graph:
@@ -146,7 +143,7 @@ class DynamicCompiled(Compiled):
 
     # -- specialisations -------------------------------------------------------------------------------------
 
-    def _of_call(self, args: Any, kwargs: Any) -> tuple[Compiled, _Use]:
+    def _of_call(self, args: Any, kwargs: Any) -> Compiled:
         if "out" in kwargs and "out" not in self._binder.names:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         tensors = self._binder.tensors(args, kwargs)
@@ -156,31 +153,30 @@ class DynamicCompiled(Compiled):
             raise InputError("arguments", found="tensors without a shape", expected="those of the export")
         return found
 
-    def _specialisation(self, tensors: list[Any]) -> tuple[Compiled, _Use] | None:
+    def _specialisation(self, tensors: list[Any]) -> Compiled | None:
         key = self._specialiser.key(tensors)
         if key is None:
             return None
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
-                return self._held[key], self._uses[key]
+                return self._held[key]
         # Outside of the lock: calls of other sizes go on meanwhile.
         compiled, is_new = self._specialiser.instance(key, [tuple(tensor.shape) for tensor in tensors])
         with self._lock:
             self._built += is_new
             compiled = self._held.setdefault(key, compiled)
-            use = self._uses.setdefault(key, _Use())
-            use.built += is_new
+            self._builds[key] = self._builds.get(key, 0) + is_new
             while len(self._held) > self._most:
                 self._evict()
-        return compiled, use
+        return compiled
 
     def _evict(self) -> None:
         """Give up the sizes that were used least recently. What their calls recorded is raised first."""
         key = next(iter(self._held))
         self._held[key].check()
         gone = self._held.pop(key).stats()
-        del self._uses[key]
+        del self._builds[key]
         for name in self._evicted_counts:
             self._evicted_counts[name] += gone[name]
         self._evicted += 1
