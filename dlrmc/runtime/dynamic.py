@@ -54,8 +54,10 @@ class DynamicCompiled(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The model's results; see `Compiled.__call__`. New sizes are built first."""
-        compiled = self._of_call(args, kwargs)
         last = self._last
+        if last is not None and (results := last.call_known(args, kwargs)) is not None:
+            return results
+        compiled = self._of_call(args, kwargs)
         if last is not compiled:
             if last is not None:
                 last.raise_recorded()
@@ -175,6 +177,8 @@ class DynamicCompiled(Compiled):
         """Give up the sizes that were used least recently. What their calls recorded is raised first."""
         key = next(iter(self._held))
         self._held[key].check()
+        if self._held[key] is self._last:
+            self._last = None
         gone = self._held.pop(key).stats()
         del self._builds[key]
         for name in self._evicted_counts:
