@@ -18,10 +18,11 @@ from dlrmc.options import Options
 
 if TYPE_CHECKING:
     from dlrmc.compile import compile as compile
+    from dlrmc.runtime import jagged as jagged
 
 __version__ = "0.1.0"
 
-__all__ = ["Options", "__version__", "compile", "errors"]
+__all__ = ["Options", "__version__", "compile", "errors", "jagged"]
 
 
 class _Package(ModuleType):
@@ -41,6 +42,13 @@ class _Package(ModuleType):
     @compile.setter
     def compile(self, module: ModuleType) -> None:
         """Called by the import system with the submodule, which stays in `sys.modules`."""
+
+    @property
+    def jagged(self) -> ModuleType:
+        """The module `dlrmc.runtime.jagged`."""
+        from dlrmc.runtime import jagged
+
+        return jagged
 
 
 sys.modules[__name__].__class__ = _Package

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,4 +87,5 @@ def test_the_offset_of_a_row_is_widened_before_it_is_multiplied(kind: str, tmp_p
     for pipeline in ("fused", "unfused"):
         text = compile_with(pipeline, program, target="reference").cuda_source
         assert f"static constexpr long long TABLE_ROW = {DIM + 8 * (kind == '8 bits')};" in text
-        assert "static_cast<long long>(ids[" in text
+        assert "const long long id = " in text
+        assert set(re.findall(r"\w+ \* Kind::TABLE_ROW", text)) == {"id * Kind::TABLE_ROW"}

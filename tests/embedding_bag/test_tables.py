@@ -142,14 +142,18 @@ def test_tables_of_several_widths(dtype: str, pipeline: str) -> None:
     model, program = mixed(dtype)
     compiled = compile_with(pipeline, program, target="emulate", bounds="raise")
     bags, together = compiled(model.requests())
-    wide = Mixed(torch.float32)
-    wide.load_state_dict(model.state_dict())
-    with torch.no_grad():
-        # Sums are made in float32 and rounded once, ties to even: bits of eager but for a few of bfloat16.
-        right = [bag.to(DTYPES[dtype]) for bag in wide(_widened(model.requests()))[0]]
+    right = rounded_once(model, dtype)
     for found, expected in zip(bags, right, strict=True):
         assert same_bits(found, expected)
     assert same_bits(together, torch.cat(right, 1) * 2)
+
+
+def rounded_once(model: Mixed, dtype: str) -> list[torch.Tensor]:
+    """Sums are made in float32 and rounded once, ties to even: bits of eager but for a few of bfloat16."""
+    wide = Mixed(torch.float32)
+    wide.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        return [bag.to(DTYPES[dtype]) for bag in wide(_widened(model.requests()))[0]]
 
 
 def _widened(requests: list[dict[str, torch.Tensor]]) -> list[dict[str, torch.Tensor]]:

@@ -80,8 +80,9 @@ struct QuantizedBag {
             const unsigned char* const row = table + id * Kind::TABLE_ROW;
             const float weight = Kind::HAS_WEIGHTS ? weights[(at + i) * Kind::WEIGHT_STRIDE] : 1.0f;
             rows.codes[i] = load_bytes<ROW_BYTES>(row, first_column / Kind::CODES);
-            rows.scale[i] = weight * number(row, 0);
-            rows.bias[i] = weight * number(row, 1);
+            // Never one operation with the sum that follows: the bits are those of two.
+            rows.scale[i] = __fmul_rn(weight, number(row, 0));
+            rows.bias[i] = __fmul_rn(weight, number(row, 1));
         }
     }
 
