@@ -113,7 +113,7 @@ class BoundsError(DlrmcError):
         call: number of the call, from 1.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (an error carries its facts by name)
         self,
         place: str,
         *,
