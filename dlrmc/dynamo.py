@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import torch
 from torch import fx
+from torch.fx.node import map_arg
 
 from dlrmc.compile import compile as compile_program
 from dlrmc.errors import DlrmcError, FallbackWarning, FrontendError, InputError, OptionError
@@ -220,8 +221,8 @@ def _make_number(module: fx.GraphModule, node: fx.Node, value: float) -> None:
         if user.op == "call_method" and user.target == "item":
             _make_number(module, user, value)
             continue
-        user.args = fx.node.map_arg(user.args, lambda each: value if each is node else each)
-        user.kwargs = fx.node.map_arg(user.kwargs, lambda each: value if each is node else each)
+        user.args = map_arg(user.args, lambda each: value if each is node else each)
+        user.kwargs = map_arg(user.kwargs, lambda each: value if each is node else each)
     module.graph.erase_node(node)
 
 

@@ -47,8 +47,8 @@ class KernelContext:
         operand_names: the user's names of the operands, for fault sites.
         first_site: the number of the kernel's first fault site.
         limits: the device's limits.
-        operand_alignments: for each operand, bytes of which its address is known to be a multiple; empty where
-            only the element's own alignment is known.
+        operand_alignments: for each operand, bytes of which its address is known to be a multiple; empty
+            where only the element's own alignment is known.
         result_alignments: for each result, likewise.
         precision: of products on tensor cores, the option of that name: "fp32", "tf32" or "bf16".
     """
@@ -79,8 +79,8 @@ class KernelSource:
         shared_bytes: dynamic shared memory a block.
         params: operands in order, then results, then "faults" where sites is not empty.
         sites: the fault sites, numbered from KernelContext.first_site.
-        tensor_products: by what its tensor-core products are made, as "three TF32 products"; empty where it has
-            none.
+        tensor_products: by what its tensor-core products are made, as "three TF32 products"; empty where it
+            has none.
     """
 
     name: str
