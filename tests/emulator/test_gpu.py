@@ -48,7 +48,6 @@ CASES: tuple[tuple[str, str, list[np.ndarray], int, int, int, float], ...] = (
     ("async_copies", "copied", [numbers((64, 4)), np.zeros((64, 4), np.float32)], 1, 64, 0, 0),
     ("async_copies", "sizes", [small_integers(8), np.zeros(12, np.int32)], 1, 1, 0, 0),
     ("tensor_cores", "tf32", [*map(numbers, ((16, 8), (8, 8), (16, 8), (16, 8)))], 1, 32, 0, 1e-5),
-    ("tensor_cores", "round_to_tf32", [FLOATS[:512], np.zeros(512, np.uint32)], 2, 256, 0, 0),
     ("tensor_cores", "bf16", [*PAIRS, numbers((16, 8)), numbers((16, 8))], 1, 32, 0, 1e-5),
     (
         "numbers",

@@ -24,7 +24,6 @@ using dlrmc_emulator::cp_async_8;
 using dlrmc_emulator::cp_async_commit_group;
 using dlrmc_emulator::cp_async_wait_all;
 using dlrmc_emulator::cp_async_wait_group;
-using dlrmc_emulator::cvt_rna_tf32;
 using dlrmc_emulator::f16_to_f32;
 using dlrmc_emulator::f32_to_bf16;
 using dlrmc_emulator::f32_to_f16;
@@ -124,13 +123,6 @@ __device__ __forceinline__ void cp_async_wait_all() {
 // ---- tensor cores: D = A * B + C over one warp, all 32 lanes together; not volatile, so that the compiler
 // may interleave products that do not depend on each other
 // -----------------------------------------
-
-// Rounds to the 10 explicit mantissa bits of TF32, to nearest, ties away from zero.
-__device__ __forceinline__ unsigned cvt_rna_tf32(float value) {
-    unsigned bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-    return bits;
-}
 
 // A is 16x8, B 8x8, C and D 16x8 in f32. With g = lane / 4 and t = lane % 4 a lane holds
 //   a: (g, t) (g+8, t) (g, t+4) (g+8, t+4)    b: (t, g) (t+4, g)    c, d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8,

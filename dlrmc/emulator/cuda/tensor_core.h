@@ -13,13 +13,6 @@
 
 namespace dlrmc_emulator {
 
-// To 10 explicit bits of mantissa, to nearest, ties away from zero; a NaN becomes 0x7fffffff.
-inline unsigned cvt_rna_tf32(float value) {
-    const unsigned bits = __float_as_uint(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;
-    return (bits + 0x1000u) & 0xffffe000u;
-}
-
 struct MmaSlot {
     float* d;
     const unsigned* a;
