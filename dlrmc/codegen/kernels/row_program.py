@@ -29,11 +29,9 @@ from dlrmc.codegen.signature import build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.rows import Rows
 from dlrmc.passes.form_kernels import form_kernels
-from dlrmc.passes.row_tags import tag_rows
 from dlrmc.schedule.limits import DeviceLimits
-from dlrmc.schedule.row_tiles import Tile, cut_tile, uniform_inputs
+from dlrmc.schedule.row_tiles import Tile, cut_tile
 
 TALLEST_TILE = 16
 DEFAULT_THREADS = 512
@@ -261,9 +259,3 @@ def _zeros(placed: PlacedTile, context: StageContext) -> StageText:
         function = f"zero_columns<{pad.rows}, {pad.items}, {pad.begin}, {pad.end}>"
         statements.append(f"{function}({view}, thread, {context.threads});")
     return StageText((), statements, ("views.cuh",), 1)
-
-
-def is_row_local(kernel: Node) -> bool:
-    """Whether every op of the body is row-local."""
-    tags = tag_rows(kernel.body, kernel.attributes.int("batch"), uniform_inputs(kernel))
-    return all(isinstance(tags[node], Rows) for node in kernel.body.nodes if not node.is_op("input", "const"))

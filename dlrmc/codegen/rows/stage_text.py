@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dlrmc.codegen.constant_tables import ConstantTables
 from dlrmc.codegen.fault_sites import FaultSites
@@ -54,7 +54,6 @@ class StageContext:
     tables: ConstantTables
     sites: FaultSites
     precision: str
-    definitions: list[str] = field(default_factory=list[str])
 
     @property
     def products(self) -> int:
