@@ -55,9 +55,17 @@ def captured(call: Callable[[], Any]) -> Callable[[], Any]:
     # Only this thread is watched: those of other frameworks may call CUDA meanwhile.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         result = call()
+    return _Replay(graph, result, call)
 
-    def replay() -> Any:
-        graph.replay()
-        return result
 
-    return replay
+@dataclass(frozen=True)
+class _Replay:
+    """A captured call. It keeps the call itself: a graph keeps none of the tensors that it reads alive."""
+
+    graph: torch.cuda.CUDAGraph
+    result: Any
+    call: Callable[[], Any]
+
+    def __call__(self) -> Any:
+        self.graph.replay()
+        return self.result
