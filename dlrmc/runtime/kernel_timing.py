@@ -68,7 +68,8 @@ def repeated_kernels(
         table.write(program.addresses.cell_pointers(addresses_of(inputs), addresses_of(outputs)), stream)
         launches = program.launches(arena, table, executor._faults.address)
         if launches:
-            whole = driver.make_graph(launches)  # a name: a graph that nobody holds is gone before it is launched
+            # It has a name: a graph that nobody holds is destroyed before it is launched.
+            whole = driver.make_graph(launches)
             driver.launch_graph(whole.handle, stream)
         driver.synchronize()
         kept = (compiled, arena, table, inputs)
