@@ -1,7 +1,7 @@
 """fuse-rows: vertical fusion. A region of row-local ops becomes one kernel over tiles of rows.
 
 Members of a region are the ops whose results are tagged `Rows` and that a row program has a stage for: stages
-take f32, integers and bool.
+take f32, integers and bool, and those that read tables 16-bit floats, which a cast makes f32.
 Regions are cut where a path leaves the row-local world and comes back (a large linear layer, an op that mixes
 rows, ids that are computed): what comes after the cut is a later region, so that every region is convex.
 """
@@ -48,6 +48,8 @@ STAGE_OPS = (
     *VIEW_OPS,
 )
 STAGE_DTYPES = (DType.F32, DType.I64, DType.I32, DType.U8, DType.I8, DType.BOOL)
+HALF_DTYPES = (DType.F16, DType.BF16)
+HALF_OPS = ("embedding", "embedding_bag", "embedding_bag_group", *VIEW_OPS)
 JAGGED_OPS = ("embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
 # reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
@@ -126,7 +128,8 @@ def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag
 def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
     if node.is_op(*LEAVES) or not isinstance(tags[node], Rows) or not node.type.numel:
         return False
-    if any(value.type.dtype not in STAGE_DTYPES for value in (node, *node.inputs)):
+    dtypes = {value.type.dtype for value in (node, *node.inputs)}
+    if not dtypes <= {*STAGE_DTYPES, *(HALF_DTYPES if _takes_halves(node) else ())}:
         return False
     if any(tags[operand] is UNIFORM and not _is_resident(operand) for operand in node.inputs):
         return False  # computed from weights alone, yet in every request: a body cannot tell it from rows
@@ -137,6 +140,11 @@ def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
         weight = node.inputs[-1 if node.operands[2] is None else -2]
         return weight.type.size_bytes <= LARGEST_WEIGHT_BYTES
     return isinstance(node.op, Elementwise) or node.is_op(*STAGE_OPS)
+
+
+def _takes_halves(node: Node) -> bool:
+    """Whether the stage of the op is one for 16-bit floats, too: rows of tables, up to their cast to f32."""
+    return node.is_op(*HALF_OPS) or (node.is_op("cast") and node.type.dtype is DType.F32)
 
 
 def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:

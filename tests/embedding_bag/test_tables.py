@@ -181,11 +181,37 @@ def test_a_group_for_each_width_and_one_kernel_where_all_is_float32() -> None:
     assert kernels_of(build(mixed("f32")[1]).graph) == ["row_program"]
 
 
-def test_tables_of_16_bits_are_no_part_of_a_row_program() -> None:
-    """Row programs compute float32; 16-bit bags have a kernel a group, and one more for what reads them."""
-    kernels = kernels_of(build(mixed("f16")[1]).graph)
-    assert kernels.count("embedding_bag") == 4
-    assert "row_program" not in kernels
+class HalfTables(Mixed):
+    """Tables of 16 bits before a dense part of float32."""
+
+    def forward(self, requests: list[dict[str, torch.Tensor]]) -> Any:
+        bags = [bag.float() for bag in super().forward(requests)[0]]
+        return bags, torch.relu(torch.cat(bags, 1))
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_tables_of_16_bits_before_float32_are_fused_with_it(dtype: str, pipeline: str) -> None:
+    model = HalfTables(DTYPES[dtype]).eval()
+    program = torch.export.export(model, (model.requests(),))
+    compiled = compile_with(pipeline, program, target="emulate", bounds="raise")
+    bags, together = compiled(model.requests())
+    right = [bag.float() for bag in rounded_once(model, dtype)]
+    for found, expected in zip(bags, right, strict=True):
+        assert same_bits(found, expected)
+    assert same_bits(together, torch.relu(torch.cat(right, 1)))
+    if pipeline == "fused":
+        assert kernels_of(compiled.graph) == ["row_program"]
+
+
+def test_arithmetic_in_16_bits_has_kernels_of_its_own() -> None:
+    """The groups share one row program; what computes with halves is outside of it."""
+    graph = build(mixed("f16")[1]).graph
+    assert sorted(kernels_of(graph)) == ["map", "row_program"]
+    program = next(
+        node for node in graph.nodes if node.has_body and node.attributes.str("impl") == "row_program"
+    )
+    assert set(ops_of(program.body)) == {"input", "embedding_bag", "embedding_bag_group", "select"}
 
 
 # -- more tables than one kernel takes -----------------------------------------------------------------------

@@ -285,6 +285,22 @@ def test_other_floats_than_f32_have_kernels_of_their_own(dtype: str):
     assert programs(graph) == [["relu", "neg"]]
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_bags_of_16_bits_are_fused_up_to_their_cast(dtype: str):
+    graph = fused(f"""
+        input %ids : i64[9]
+        input %off : i64[8]
+        weight %w : {dtype}[7,4] = "w"
+        %b = embedding_bag(%w, %ids, %off) : {dtype}[8,4]
+        %v = view(%b) {{shape=[8,2,2]}} : {dtype}[8,2,2]
+        %c = cast(%v) {{to=f32}} : f32[8,2,2]
+        %y = exp(%c) : f32[8,2,2]
+        %z = neg(%v) : {dtype}[8,2,2]
+        return %y, %z
+    """)
+    assert programs(graph) == [["embedding_bag", "view", "cast", "exp"]]
+
+
 def test_rows_of_a_product_over_the_batch_are_not_fused():
     graph = fused("""
         input %x : f32[8,8]

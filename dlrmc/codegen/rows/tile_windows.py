@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -48,13 +49,13 @@ class TilePlaces:
         if value in self.layout.homes:
             home = self.layout.homes[value]
             pointer = offset_by(home.buffer.name, (str(home.offset), 1)) if home.offset else home.buffer.name
-            alignment = SHARED_ALIGNMENT_BYTES if home.offset * value.type.dtype.size_bytes % 16 == 0 else 4
-            return Place(pointer, home.strides, alignment)
+            alignment_bytes = math.gcd(SHARED_ALIGNMENT_BYTES, home.offset * value.type.dtype.size_bytes)
+            return Place(pointer, home.strides, alignment_bytes)
         operand = self.tile.operands[value]
         whole = self._operand(operand.operand, self.signature.operand_names[operand.operand])
         step = operand.per_row * whole.strides[0] if operand.role == "rows" else 0
-        alignment = whole.alignment_bytes if step * value.type.dtype.size_bytes % 16 == 0 else 4
-        return Place(offset_by(whole.pointer, ("first_row", step)), whole.strides, alignment)
+        alignment_bytes = math.gcd(whole.alignment_bytes, step * value.type.dtype.size_bytes)
+        return Place(offset_by(whole.pointer, ("first_row", step)), whole.strides, alignment_bytes)
 
     def whole(self, value: Node) -> Place:
         """Where the operand behind a tile's input begins.
@@ -65,7 +66,8 @@ class TilePlaces:
         if value in self.layout.homes:
             home = self.of(value)
             step = value.shape[0] // self.tile.rows * home.strides[0]
-            return Place(f"{home.pointer} - first_row * {step}", home.strides, 4)
+            alignment_bytes = math.gcd(home.alignment_bytes, step * value.type.dtype.size_bytes)
+            return Place(f"{home.pointer} - first_row * {step}", home.strides, alignment_bytes)
         place = self.tile.operands[value].operand
         name = self.signature.operand_names[place]
         return self._operand(place, f"*{name}_slot" if self.context.indirect_operands[place] else name)
@@ -97,8 +99,11 @@ class TilePlaces:
         per_row = stage.shape[0] // self.tile.rows
         step = per_row * strides[0]
         alignments = self.context.result_alignments
-        alignment = alignments[number] if alignments and step * stage.type.dtype.size_bytes % 16 == 0 else 4
-        return Place(offset_by(self.signature.result_names[number], ("first_row", step)), strides, alignment)
+        size_bytes = stage.type.dtype.size_bytes
+        alignment_bytes = math.gcd(alignments[number] if alignments else size_bytes, step * size_bytes)
+        return Place(
+            offset_by(self.signature.result_names[number], ("first_row", step)), strides, alignment_bytes
+        )
 
 
 class TileWindows:
