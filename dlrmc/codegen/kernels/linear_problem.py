@@ -77,13 +77,13 @@ def linear_problem(impl: KernelImpl, anchor: Node, windows: Windows) -> LinearPr
                 one(anchor.operands[1]),
                 optional(anchor.operands[2]),
             )
-            matrix = _as_matrix(windows.operand(weight))
+            matrix = as_matrix(windows.operand(weight))
         case "mm":
             parts, weight, bias = (one(anchor.operands[0]),), one(anchor.operands[1]), None
-            matrix = _transposed(_as_matrix(windows.operand(weight)))
+            matrix = _transposed(as_matrix(windows.operand(weight)))
         case _:
             bias, first, weight = (one(operand) for operand in anchor.operands)
-            parts, matrix = (first,), _transposed(_as_matrix(windows.operand(weight)))
+            parts, matrix = (first,), _transposed(as_matrix(windows.operand(weight)))
     rows, n = math.prod(anchor.shape[:-1]), anchor.shape[-1]
     attributes = anchor.attributes
     beta = attributes.float("beta") if "beta" in attributes else 1.0
@@ -104,7 +104,7 @@ def linear_problem(impl: KernelImpl, anchor: Node, windows: Windows) -> LinearPr
     )
 
 
-def _as_matrix(window: Window) -> Matrix:
+def as_matrix(window: Window) -> Matrix:
     """A matrix; the stride of a dimension of size 1 is never used and set to what constrains least."""
     (rows, columns), (row, column) = window.shape, window.strides
     return Matrix(window, row if rows > 1 else 0, column if columns > 1 else 1)
@@ -121,7 +121,7 @@ def _rows_matrix(impl: KernelImpl, node: Node, window: Window) -> Matrix:
     if flat is None:
         found = f"shape {list(window.shape)} with strides {list(window.strides)}"
         raise impl.refuse(f"%{node.name}", found, "rows of one stride; make a copy")
-    return _as_matrix(flat)
+    return as_matrix(flat)
 
 
 def _bias_matrix(window: Window) -> Matrix:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dlrmc.codegen.kernels.linear import activation_function, linear_shape, rows_constants, shared_constants
-from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix
+from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, as_matrix
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES, LinearShape, RowsTile
 from dlrmc.codegen.kernels.sizes import constants_struct, power_of_two_at_least, round_up
 from dlrmc.codegen.kernels.tile_text import call
@@ -143,19 +143,14 @@ def _problem(anchor: Node, windows: TileWindows) -> LinearProblem:
         n=n,
         k=sum(part.shape[-1] for part in parts),
         parts=(),
-        weight=_matrix(windows.operand(weight)),
+        weight=as_matrix(windows.operand(weight)),
         bias=None if bias is None or beta == 0.0 else _bias(windows.operand(bias)),
-        y=_matrix(_as_rows(windows.result(anchor), rows)),
+        y=as_matrix(_as_rows(windows.result(anchor), rows)),
         alpha=attributes.float("alpha"),
         beta=beta,
         activation=attributes.str("act"),
         slope=attributes.float("slope"),
     )
-
-
-def _matrix(window: Window) -> Matrix:
-    (rows, columns), (row, column) = window.shape, window.strides
-    return Matrix(window, row if rows > 1 else 0, column if columns > 1 else 1)
 
 
 def _bias(window: Window) -> Matrix:
