@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from dlrmc.bench.presets import PRESET_BATCHES, PRESETS, SEED_BATCHES, SEED_TABLES
-from dlrmc.bench.sweep import Task
+from dlrmc.bench.tasks import Task
 from dlrmc.bench.work import CompileOptions
 from dlrmc.bench.workload import Cell
 from dlrmc.errors import OptionError

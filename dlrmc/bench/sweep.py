@@ -8,24 +8,34 @@ import datetime
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from dlrmc.bench.check import Errors, check
+from dlrmc.bench.gpu_access import ALONE, GpuAccess
 from dlrmc.bench.machine import Machine, describe_machine
+from dlrmc.bench.progress import SILENT, Progress
 from dlrmc.bench.records import NO_SIZES, OK, CsvFile, Row, sizes_of
-from dlrmc.bench.timing import PROTOCOL, CudaTimer, Schedule, Timer, Times, measure
+from dlrmc.bench.tasks import Task
+from dlrmc.bench.timing import PROTOCOL, CudaTimer, OtherClock, Schedule, Timer, Times, measure
 from dlrmc.bench.variants import Variant
 from dlrmc.bench.variants.runner import Runner
 from dlrmc.bench.work import CompileOptions, Work, cell_work
-from dlrmc.bench.workload import Cell
 from dlrmc.errors import DlrmcError
 
 _MATMUL_PRECISIONS = (("fp32", "highest"), ("tf32", "high"))
 _STATUS_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a row comes from: a process, named so that rows of one can be told from those of another."""
+
+    run: str
+    machine: Machine
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class Bench:
         machine: facts for the rows.
         schedule: how often variants are called.
         run: identifies the process in the rows.
+        gpu: the turns that it takes with other processes of the same sweep.
     """
 
     device: torch.device
@@ -45,63 +56,23 @@ class Bench:
     machine: Machine
     schedule: Schedule = PROTOCOL
     run: str = ""
+    gpu: GpuAccess = ALONE
 
     @classmethod
-    def on_gpu(cls, device: torch.device) -> Bench:
+    def on_gpu(cls, device: torch.device, gpu: GpuAccess = ALONE) -> Bench:
         """The protocol on a GPU."""
         started = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S")
-        return cls(device, CudaTimer(device), describe_machine(device), run=f"{started}-{os.getpid()}")
-
-
-@dataclass(frozen=True)
-class Task:
-    """One cell in one precision."""
-
-    cell: Cell
-    options: CompileOptions
-    model: str = "dlrm"
+        run = f"{started}-{os.getpid()}"
+        return cls(device, CudaTimer(device), describe_machine(device), run=run, gpu=gpu)
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """As `Row.key`."""
-        sizes = sizes_of(self.cell)
-        names = ("num_cat", "batch", "dim", "bag", "rows", "dense", "bottom", "top")
-        return (self.model, self.options.precision, *(sizes[name] for name in names))
+    def origin(self) -> Origin:
+        """What its rows say of it."""
+        return Origin(self.run, self.machine)
 
 
 class DeviceLostError(DlrmcError):
     """Nothing more can be measured in this process."""
-
-
-class Progress:
-    """What a sweep tells while it runs; this one keeps silent."""
-
-    def cell(self, task: Task, number: int, count: int) -> None:
-        """A cell begins."""
-
-    def variant(self, variant: Variant) -> None:
-        """A variant begins."""
-
-    def row(self, row: Row) -> None:
-        """A variant is done."""
-
-
-SILENT = Progress()
-
-
-def pending(tasks: Sequence[Task], variants: Sequence[Variant], rows: Sequence[Row]) -> tuple[Task, ...]:
-    """The tasks that are not complete in the rows.
-
-    A cell is complete when one run has a row of every variant asked for: numbers of different runs are not
-    compared with each other. A row that failed counts: it would fail again.
-    """
-    seen: dict[tuple[Any, ...], dict[str, list[str]]] = {}
-    for row in rows:
-        seen.setdefault(row.key, {}).setdefault(row.run, []).append(row.variant)
-    wanted = {variant.name for variant in variants}
-    return tuple(
-        task for task in tasks if not any(wanted <= set(names) for names in seen.get(task.key, {}).values())
-    )
 
 
 def sweep(
@@ -134,7 +105,7 @@ def sweep(
         for row in measure_cell(bench, task, variants, progress):
             rows.append(row)
             file.append(row)
-        _free(bench.device)
+        free_cell(bench.device)
         longest_s = max(longest_s, time.monotonic() - start - begun_s)
     return rows
 
@@ -143,15 +114,14 @@ def measure_cell(
     bench: Bench, task: Task, variants: Sequence[Variant], progress: Progress = SILENT
 ) -> Iterator[Row]:
     """One row for each variant of one cell; all failed where the cell itself cannot be made."""
-    facts = {"model": task.model, **sizes_of(task.cell)}
     try:
         with torch.no_grad(), matmul_precision(task.options.precision):
-            work = cell_work(task.cell, bench.device, task.options)
+            work = cell_work(task.cell, bench.device, task.options, bench.gpu)
     except Exception as error:
         for variant in variants:
-            yield _row(bench, task.options, variant, facts, status=_failure(error))
+            yield failed_row(bench.origin, task, variant, status=_failure(error))
         return
-    yield from measure_work(bench, work, variants, facts, progress)
+    yield from measure_work(bench, work, variants, _facts(task), progress)
 
 
 def measure_program(
@@ -187,15 +157,20 @@ def _measured(bench: Bench, work: Work, variant: Variant, facts: dict[str, Any])
         runner = variant.prepare(work)
         errors = check(work, runner)
         runner.arm()
-        times = measure(
-            runner.call,
-            _timer_of(bench, runner),
-            bench.schedule,
-            has_events=runner.synchronize is None,
-        )
-        return _row(bench, work.options, variant, facts, runner=runner, errors=errors, times=times)
+        times = _times(bench, runner)
+        if not bench.gpu.is_alone:
+            # It has waited for other processes while it compiled: that is no time of the compiler's.
+            runner = dataclasses.replace(runner, compile_s=None, export_s=None)
+        return _row(bench.origin, work.options, variant, facts, runner=runner, errors=errors, times=times)
     except Exception as error:
-        return _row(bench, work.options, variant, facts, status=_failure(error))
+        return _row(bench.origin, work.options, variant, facts, status=_failure(error))
+
+
+def _times(bench: Bench, runner: Runner) -> Times:
+    if runner.synchronize is None:
+        return measure(runner.call, bench.timer, bench.schedule, quiet=bench.gpu.quiet)
+    timer = OtherClock(bench.timer, runner.synchronize)
+    return measure(runner.call, timer, bench.schedule, has_events=False, quiet=bench.gpu.quiet)
 
 
 def _check_alive(bench: Bench, variant: Variant) -> None:
@@ -211,8 +186,17 @@ def _check_alive(bench: Bench, variant: Variant) -> None:
         ) from error
 
 
+def failed_row(origin: Origin, task: Task, variant: Variant, status: str) -> Row:
+    """The row of a variant that was not measured, because of what `status` says."""
+    return _row(origin, task.options, variant, _facts(task), status=status)
+
+
+def _facts(task: Task) -> dict[str, Any]:
+    return {"model": task.model, **sizes_of(task.cell)}
+
+
 def _row(
-    bench: Bench,
+    origin: Origin,
     options: CompileOptions,
     variant: Variant,
     facts: dict[str, Any],
@@ -223,7 +207,7 @@ def _row(
     times: Times | None = None,
 ) -> Row:
     return Row(
-        run=bench.run,
+        run=origin.run,
         variant=variant.name,
         precision=options.precision,
         event_us=times.event_us if times else None,
@@ -239,7 +223,7 @@ def _row(
         matmul_precision=dict(_MATMUL_PRECISIONS)[options.precision],
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         **facts,
-        **dataclasses.asdict(bench.machine),
+        **dataclasses.asdict(origin.machine),
     )
 
 
@@ -250,30 +234,6 @@ def _failure(error: Exception) -> str:
     if not isinstance(error, DlrmcError):
         text = f"{type(error).__name__}: {text}"
     return text[:_STATUS_LENGTH]
-
-
-@dataclass(frozen=True)
-class _OtherClock:
-    """A timer whose work is on a stream that only the runner can wait for."""
-
-    timer: Timer
-    wait: Callable[[], None]
-
-    def mark(self) -> Any:
-        return self.timer.mark()
-
-    def elapsed_us(self, start: Any, end: Any) -> float:
-        return self.timer.elapsed_us(start, end)
-
-    def synchronize(self) -> None:
-        self.wait()
-
-    def now_us(self) -> float:
-        return self.timer.now_us()
-
-
-def _timer_of(bench: Bench, runner: Runner) -> Timer:
-    return bench.timer if runner.synchronize is None else _OtherClock(bench.timer, runner.synchronize)
 
 
 @contextlib.contextmanager
@@ -287,7 +247,7 @@ def matmul_precision(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _free(device: torch.device) -> None:
+def free_cell(device: torch.device) -> None:
     """Give back what a cell held: compiled code, graphs and their pools."""
     torch.compiler.reset()
     gc.collect()

@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,8 +92,37 @@ class CudaTimer:
         return time.perf_counter() * 1e6
 
 
+@dataclass(frozen=True)
+class OtherClock:
+    """A timer whose work is on a stream that only the runner can wait for."""
+
+    timer: Timer
+    wait: Callable[[], None]
+
+    def mark(self) -> Any:
+        """A mark of the device's stream."""
+        return self.timer.mark()
+
+    def elapsed_us(self, start: Any, end: Any) -> float:
+        """As the timer's."""
+        return self.timer.elapsed_us(start, end)
+
+    def synchronize(self) -> None:
+        """Wait for the runner's own work."""
+        self.wait()
+
+    def now_us(self) -> float:
+        """The host's clock."""
+        return self.timer.now_us()
+
+
 def measure(
-    call: Callable[[], Any], timer: Timer, schedule: Schedule = PROTOCOL, *, has_events: bool = True
+    call: Callable[[], Any],
+    timer: Timer,
+    schedule: Schedule = PROTOCOL,
+    *,
+    has_events: bool = True,
+    quiet: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Times:
     """Time a call by the protocol.
 
@@ -102,11 +131,12 @@ def measure(
         timer: clocks; its `synchronize` must wait for that work.
         schedule: how often.
         has_events: whether the work is on the stream that marks are set on.
+        quiet: entered around all calls, the warm-ups among them; nobody else may use the machine within.
     """
-    for _ in range(schedule.warm_ups):
-        call()
-    timer.synchronize()
-    with _no_collection():
+    with _no_collection(), quiet():
+        for _ in range(schedule.warm_ups):
+            call()
+        timer.synchronize()
         event_us = _event_us(call, timer, schedule) if has_events else None
         return Times(event_us, _wall_us(call, timer, schedule.back_to_back))
 

@@ -13,6 +13,7 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from dlrmc.bench.gpu_access import ALONE, GpuAccess
 from dlrmc.bench.oracle import exact_scores
 from dlrmc.bench.workload import Cell, build_model, random_inputs, seed_inputs
 
@@ -59,6 +60,7 @@ class Work:
         requests: the first is the one that is timed.
         options: how to compile.
         program: the exported program where there is one already.
+        gpu: the turns of this process on the GPU; compilers give theirs to others.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class Work:
         requests: Sequence[Request],
         options: CompileOptions,
         program: ExportedProgram | None = None,
+        gpu: GpuAccess = ALONE,
     ) -> None:
         self.module = module
         self.args, self.kwargs = args, kwargs
         self.requests = tuple(requests)
         self.options = options
+        self.gpu = gpu
         self._program = program
 
     @property
@@ -115,23 +119,26 @@ class Work:
         if self._program is not None:
             return self._program, 0.0
         start = time.perf_counter()
-        program = torch.export.export(self.module, self.args, self.kwargs)
+        with self.gpu.released():
+            program = torch.export.export(self.module, self.args, self.kwargs)
         return program, time.perf_counter() - start
 
     @cached_property
     def compiled(self) -> tuple[Any, float]:
         """The program compiled by dlrmc, and the seconds that it took without the export."""
         import dlrmc
+        from dlrmc.runtime.tuning_turn import tuning_within
 
         program, _ = self.exported
         target = "cuda" if self.device.type == "cuda" else "reference"
         start = time.perf_counter()
         options = {"precision": self.options.precision, "tune": self.options.tune}
-        compiled = dlrmc.compile(program, target=target, **options)
+        with self.gpu.released(), tuning_within(self.gpu.held):
+            compiled = dlrmc.compile(program, target=target, **options)
         return compiled, time.perf_counter() - start
 
 
-def cell_work(cell: Cell, device: torch.device, options: CompileOptions) -> Work:
+def cell_work(cell: Cell, device: torch.device, options: CompileOptions, gpu: GpuAccess = ALONE) -> Work:
     """The plain DLRM of a cell with the seed's inputs and random ones."""
     model = build_model(cell, device)
     requests = []
@@ -139,7 +146,7 @@ def cell_work(cell: Cell, device: torch.device, options: CompileOptions) -> Work
         exact = exact_scores(model, inputs, ORACLE_SAMPLES)
         requests.append(Request(name, tuple(pytree.tree_leaves(inputs)), (exact,)))
     args = pytree.tree_map(lambda tensor: tensor.to(device, copy=True), seed_inputs(cell))
-    return Work(model, args, {}, requests, options)
+    return Work(model, args, {}, requests, options, gpu=gpu)
 
 
 def program_work(

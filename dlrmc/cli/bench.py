@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,6 +111,12 @@ def bench_sweep(
     max_seconds: Annotated[
         float | None, typer.Option(help="Begin no cell that would end after so many seconds.")
     ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Processes that compile at the same time; they use the GPU one after the other."
+        ),
+    ] = 1,
     cold: Annotated[
         bool, typer.Option("--cold", help="An empty compile cache for each peer, for honest compile times.")
     ] = False,
@@ -117,9 +124,11 @@ def bench_sweep(
     """Measure the plain DLRM over all combinations of sizes; docs/performance.md."""
     from dlrmc.bench.grid import make_tasks
     from dlrmc.bench.machine import find_gpu
+    from dlrmc.bench.pool import sweep_with_jobs
     from dlrmc.bench.records import CsvFile, write_json
     from dlrmc.bench.summary import summary_lines
-    from dlrmc.bench.sweep import Bench, pending, sweep
+    from dlrmc.bench.sweep import Bench, sweep
+    from dlrmc.bench.tasks import pending
     from dlrmc.bench.variants import chosen_variants
     from dlrmc.cli.bench_progress import shown_progress
 
@@ -127,12 +136,18 @@ def bench_sweep(
     sizes = {"num_cat": num_cat, "batch": batch, "rows": rows, "dim": dim, "bag": bag, "dense": dense}
     layers = {"bottom": bottom, "top": top}
     tasks = make_tasks(preset, {**sizes, **layers}, precisions=precision, tune=tune, cold=cold)
+    if cold and jobs > 1:
+        raise OptionError("option --cold", found=f"--jobs {jobs}", expected="one job: others would slow it")
     device = find_gpu()
     file = CsvFile(out, keep=resume)
     left = pending(tasks, variants, file.rows)
     with shown_progress() as progress:
         limit_s = float("inf") if max_seconds is None else max_seconds
-        new = sweep(Bench.on_gpu(device), left, variants, file, max_seconds=limit_s, progress=progress)
+        limits = {"max_seconds": limit_s, "progress": progress}
+        if jobs > 1:
+            new = sweep_with_jobs(partial(Bench.on_gpu, device), left, variants, file, jobs=jobs, **limits)
+        else:
+            new = sweep(Bench.on_gpu(device), left, variants, file, **limits)
     every = [*file.rows, *new]
     if json is not None:
         write_json(json, every)

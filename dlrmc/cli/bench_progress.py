@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from dlrmc.bench.sweep import Progress, Task
+from dlrmc.bench.progress import Progress
 from dlrmc.cli.tuning_progress import drawn_steps
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from dlrmc.bench.records import Row
+    from dlrmc.bench.tasks import Task
     from dlrmc.bench.variants import Variant
 
 
@@ -44,13 +45,14 @@ class _BarProgress(Progress):
         """Show which cell begins."""
         cell = task.cell
         self._cell = f"{cell.num_cat} tables, batch {cell.batch}, {task.options.precision}"
-        self._bar.update(self._id, total=count, completed=number - 1)
+        self._bar.update(self._id, total=count, completed=number - 1, description=self._cell)
 
     def variant(self, variant: Variant) -> None:
         """Show what is being measured."""
         self._bar.update(self._id, description=f"{self._cell}: {variant.title} {self._last}")
 
     def row(self, row: Row) -> None:
-        """Keep the result for the next line."""
+        """Show the result, and keep it for the next line."""
         found = f"{row.wall_us:.1f} us" if row.wall_us is not None else row.status[:40]
-        self._last = f"(last: {row.variant} {found})"
+        self._last = f"(last: {row.variant} at {row.num_cat} x {row.batch} {found})"
+        self._bar.update(self._id, description=f"{self._cell} {self._last}")

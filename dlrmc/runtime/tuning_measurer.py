@@ -23,6 +23,7 @@ from dlrmc.runtime.tensors import make_direct, to_numpy, to_torch
 from dlrmc.runtime.torch_internals import addresses_of
 from dlrmc.runtime.tuner import Measurement
 from dlrmc.runtime.tuning_problem import TuningProblem
+from dlrmc.runtime.tuning_turn import tuning_turn
 from dlrmc.runtime.weights import Residents
 from dlrmc.schedule.plan import Plan
 
@@ -64,10 +65,11 @@ class CudaMeasurer:
             self._residents = Residents(plan.residents, self._weights, device, self._shared)
             program = load_program(plan, module, self._residents, self._cache, self._target.architecture)
             executor = CudaExecutor(program, FaultLog("ignore", module.kernels[0].sites, {}))
-            outputs = executor.run(inputs)
-            faults = executor.fault_count()
-            numbers = tuple(to_numpy(tensor).copy() for tensor in outputs)
-            time_us = _time_us(program, executor, inputs, outputs)
+            with tuning_turn():
+                outputs = executor.run(inputs)
+                faults = executor.fault_count()
+                numbers = tuple(to_numpy(tensor).copy() for tensor in outputs)
+                time_us = _time_us(program, executor, inputs, outputs)
         return Measurement(numbers, faults, time_us)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dlrmc.bench.gpu_access import ALONE, GpuAccess
 from dlrmc.bench.machine import Machine
 from dlrmc.bench.records import OK, Row
 from dlrmc.bench.sweep import Bench
@@ -60,8 +61,8 @@ class FakeTimer:
         return self.host_us
 
 
-def cpu_bench(run: str = "run-1", timer: FakeTimer | None = None) -> Bench:
-    return Bench(torch.device("cpu"), timer or FakeTimer(), MACHINE, SHORT, run)
+def cpu_bench(run: str = "run-1", timer: FakeTimer | None = None, gpu: GpuAccess = ALONE) -> Bench:
+    return Bench(torch.device("cpu"), timer or FakeTimer(), MACHINE, SHORT, run, gpu)
 
 
 def variant(name: str, prepare: Callable[[Work], Runner], **facts: Any) -> Variant:

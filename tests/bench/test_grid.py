@@ -4,6 +4,7 @@ import pytest
 
 from dlrmc.bench.grid import make_tasks, parse_sizes
 from dlrmc.bench.presets import PRESETS
+from dlrmc.bench.tasks import in_tuning_order
 from dlrmc.errors import OptionError
 
 
@@ -51,3 +52,9 @@ def test_unknown_names() -> None:
         make_tasks("criteo", {})
     with pytest.raises(OptionError, match="option --precision: fp8"):
         make_tasks("seed", {}, precisions="fp32,fp8")
+
+
+def test_many_tables_come_first_and_batches_vary_fastest() -> None:
+    tasks = in_tuning_order(make_tasks("seed", {"num_cat": "2,8", "batch": "4,16"}))
+    sizes = [(task.cell.num_cat, task.cell.batch) for task in tasks]
+    assert sizes == [(8, 4), (8, 16), (2, 4), (2, 16)]

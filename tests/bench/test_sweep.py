@@ -7,18 +7,17 @@ import pytest
 import torch
 
 from dlrmc.bench import sweep as sweep_module
+from dlrmc.bench.progress import Progress
 from dlrmc.bench.records import CsvFile, Row, read_csv
 from dlrmc.bench.sweep import (
     Bench,
     DeviceLostError,
-    Progress,
-    Task,
     matmul_precision,
     measure_cell,
     measure_program,
-    pending,
     sweep,
 )
+from dlrmc.bench.tasks import Task, pending
 from dlrmc.bench.variants import VARIANTS, Variant
 from dlrmc.bench.variants.runner import Runner
 from dlrmc.bench.work import CompileOptions, Work, program_work

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -58,5 +60,18 @@ def test_no_garbage_is_collected_meanwhile_and_it_is_again_afterwards() -> None:
 
     with pytest.raises(ZeroDivisionError):
         measure(call, timer, Schedule(warm_ups=1, rounds=1, calls=5, back_to_back=1))
-    assert seen == [True, False, False]
+    assert seen == [False] * 3
     assert gc.isenabled()
+
+
+def test_nobody_else_uses_the_machine_from_the_first_warm_up_to_the_last_call() -> None:
+    timer = FakeTimer()
+
+    @contextmanager
+    def quiet() -> Iterator[None]:
+        timer.log.append("quiet")
+        yield
+        timer.log.append("loud")
+
+    measure(lambda: timer.spend(1), timer, Schedule(1, 1, 1, 1), quiet=quiet)
+    assert timer.log == ["quiet", "call", "wait", "call", "wait", "call", "wait", "loud"]

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
+from torch._inductor.runtime.benchmarking import benchmarker
 
 from dlrmc.bench.variants import OWN, VARIANTS, chosen_variants, compiled, inductor, title_of, xla
 from dlrmc.bench.work import CompileOptions, Work, cell_work
@@ -65,3 +68,25 @@ def test_peers_of_the_plain_dlrm_refuse_other_models() -> None:
     for prepare in (inductor.stacked, xla.xla):
         with pytest.raises(TypeError, match="only the plain DLRM"):
             prepare(other)
+
+
+def test_the_autotuner_of_inductor_measures_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[str] = []
+
+    @contextmanager
+    def turn() -> Iterator[None]:
+        log.append("take")
+        yield
+        log.append("give")
+
+    def benchmark_gpu(call: Callable[[], object], **options: object) -> float:
+        log.append("benchmark")
+        return 1.0
+
+    monkeypatch.setattr(benchmarker, "benchmark_gpu", benchmark_gpu)
+    with inductor._benchmarks_within(turn):
+        # What autotuners of Triton kernels call; those of products go on to the same.
+        assert benchmarker.benchmark(lambda: None, (), {}, device="cuda") == 1.0
+    assert log == ["take", "benchmark", "give"]
+    benchmarker.benchmark_gpu(lambda: None)
+    assert log[3:] == ["benchmark"]

@@ -56,6 +56,7 @@ def test_without_a_gpu_nothing_is_measured_or_written(cli: Cli, small: Any, tmp_
         (("bench", "sweep", "--preset", "criteo"), "option --preset"),
         (("bench", "sweep", "--peers", "tvm"), "option --peers"),
         (("bench", "sweep", "--precision", "fp8"), "option --precision"),
+        (("bench", "sweep", "--cold", "--jobs", "2"), "option --cold"),
         (("bench", "x.pt2", "--precision", "bf16"), "option --precision"),
         (("bench", "summarize", "x.csv", "--against", "eager"), "option --against"),
         (("bench", "summarize", "nowhere.csv"), "nowhere.csv"),

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from dlrmc.bench.records import CsvFile
-from dlrmc.bench.sweep import Bench, Task, sweep
+from dlrmc.bench.sweep import Bench, sweep
+from dlrmc.bench.tasks import Task
 from dlrmc.bench.timing import CudaTimer, measure
 from dlrmc.bench.variants import chosen_variants
 from dlrmc.bench.work import CompileOptions, cell_work

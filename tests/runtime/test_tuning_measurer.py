@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +19,7 @@ from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.targets import Target
 from dlrmc.runtime.tuning_measurer import CudaMeasurer
 from dlrmc.runtime.tuning_problem import make_problem
+from dlrmc.runtime.tuning_turn import tuning_within
 from dlrmc.schedule.build import build_plan
 from dlrmc.schedule.limits import DeviceLimits
 from tests.runtime.fake_cuda import CPU, FIRST_EMITTED, FakeDriver
@@ -94,6 +96,27 @@ def test_a_kernel_is_run_and_timed_on_the_drawn_inputs(drivers, cache_dir):
     # 1000 us are worth 25 launches of 40 us.
     assert found.time_us == pytest.approx(CLOCK_US / 25)
     assert max(len(launches) for launches in drivers[0].graphs.values()) == 25
+
+
+def test_the_gpu_is_used_in_turns_and_compiling_needs_none(drivers, cache_dir):
+    log = []
+
+    @contextmanager
+    def turn():
+        assert len(drivers) == 1, "the program is loaded before the turn"
+        log.append("take")
+        yield
+        assert drivers[0].graphs, "the times are taken within the turn"
+        log.append("give")
+
+    (launch,) = build_plan(parse_graph(TEXT)).launches
+    problem = make_problem(launch)
+    plan = build_plan(problem.graph)
+    with tuning_within(turn):
+        measurer(cache_dir).measure(problem, plan, emit_module(plan, DeviceLimits()))
+    assert log == ["take", "give"]
+    measurer(cache_dir).measure(problem, plan, emit_module(plan, DeviceLimits()))
+    assert log == ["take", "give"]
 
 
 def test_bad_ids_are_counted(drivers, cache_dir):

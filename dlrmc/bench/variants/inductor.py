@@ -6,6 +6,7 @@ Source: PyTorch documentation of `torch.compile` (modes) and of `torch._inductor
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import tempfile
 import time
@@ -29,7 +30,7 @@ def inductor(work: Work) -> Runner:
     """Max-autotuned, captured as a CUDA graph over static inputs."""
     with _prepared(work):
         start = time.perf_counter()
-        call = _compiled(work.module, _AUTOTUNED, lambda model: model(*work.args, **work.kwargs))
+        call = _compiled(work, work.module, _AUTOTUNED, lambda model: model(*work.args, **work.kwargs))
         return Runner(captured(call), compile_s=time.perf_counter() - start)
 
 
@@ -37,7 +38,7 @@ def reduce_overhead(work: Work) -> Runner:
     """The mode that captures CUDA graphs by itself and copies inputs into them."""
     with _prepared(work):
         start = time.perf_counter()
-        call = _compiled(work.module, "reduce-overhead", lambda model: model(*work.args, **work.kwargs))
+        call = _compiled(work, work.module, "reduce-overhead", lambda model: model(*work.args, **work.kwargs))
         call()  # the first call warms up, the second captures
         return Runner(call, compile_s=time.perf_counter() - start)
 
@@ -51,7 +52,7 @@ def stacked(work: Work) -> Runner:
     rewritten = StackedDlrm(work.module).eval()
     with _prepared(work):
         start = time.perf_counter()
-        call = _compiled(rewritten, _AUTOTUNED, lambda model: model(dense, packed))
+        call = _compiled(work, rewritten, _AUTOTUNED, lambda model: model(dense, packed))
         compile_s = time.perf_counter() - start
         return Runner(
             captured(call), refresh=lambda: _copy(packed, packed_ids(cell, ids)), compile_s=compile_s
@@ -64,9 +65,10 @@ def ahead_of_time(work: Work) -> Runner:
     with _prepared(work), tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         path = str(Path(folder) / "program.pt2")
-        torch._inductor.aoti_compile_and_package(
-            program, package_path=path, inductor_configs={"max_autotune": True}
-        )
+        with work.gpu.released():
+            torch._inductor.aoti_compile_and_package(
+                program, package_path=path, inductor_configs={"max_autotune": True}
+            )
         package = torch._inductor.aoti_load_package(path)
         compile_s = time.perf_counter() - start
 
@@ -80,21 +82,25 @@ def ahead_of_time(work: Work) -> Runner:
         return Runner(call, compile_s=compile_s, export_s=export_s, note=note)
 
 
-def _compiled(module: nn.Module, mode: str, use: Callable[[Any], Any]) -> Callable[[], Any]:
+def _compiled(work: Work, module: nn.Module, mode: str, use: Callable[[Any], Any]) -> Callable[[], Any]:
     """The compiled module as a call, compiled by being called once."""
     compiled = torch.compile(module, mode=mode, dynamic=False)
 
     def call() -> Any:
         return use(compiled)
 
-    call()
-    torch.cuda.synchronize()
+    with work.gpu.released():
+        call()
+        torch.cuda.synchronize()
     return call
 
 
 @contextlib.contextmanager
 def _prepared(work: Work) -> Iterator[None]:
-    """Nothing left of earlier compilations in dynamo, no tables of autotuning on standard error."""
+    """Nothing left of earlier compilations in dynamo, no tables of autotuning on standard error.
+
+    The measurements of the autotuner take the GPU's turn.
+    """
     torch.compiler.reset()
     selection: Any = importlib.import_module("torch._inductor.select_algorithm")
     was_printing = getattr(selection, "PRINT_AUTOTUNE", None)
@@ -107,7 +113,30 @@ def _prepared(work: Work) -> Iterator[None]:
         if was_printing is not None:
             selection.PRINT_AUTOTUNE = False
             stack.callback(setattr, selection, "PRINT_AUTOTUNE", was_printing)
+        stack.enter_context(_benchmarks_within(work.gpu.held))
         yield
+
+
+@contextlib.contextmanager
+def _benchmarks_within(turn: Callable[[], contextlib.AbstractContextManager[None]]) -> Iterator[None]:
+    """Every measurement of inductor's autotuners is made in a context of `turn`.
+
+    Source: torch/_inductor/runtime/benchmarking.py: autotuners of products and of Triton kernels call
+    `benchmark_gpu` of one object, directly or through its `benchmark`.
+    """
+    benchmarker: Any = importlib.import_module("torch._inductor.runtime.benchmarking").benchmarker
+    benchmark_gpu = benchmarker.benchmark_gpu
+
+    @functools.wraps(benchmark_gpu)
+    def in_turn(*args: Any, **kwargs: Any) -> Any:
+        with turn():
+            return benchmark_gpu(*args, **kwargs)
+
+    benchmarker.benchmark_gpu = in_turn
+    try:
+        yield
+    finally:
+        benchmarker.benchmark_gpu = benchmark_gpu
 
 
 def _copy(target: torch.Tensor, values: torch.Tensor) -> None:

@@ -25,7 +25,7 @@ class Runner:
         arm: gets ready to be timed, after the last `refresh`.
         read: the tensors of a result, on the CPU.
         synchronize: waits for the work, where the device's own clock cannot; then no events are used.
-        compile_s: seconds of compiling, autotuning included, without the export.
+        compile_s: seconds of compiling, autotuning included, without the export; None where they say nothing.
         export_s: seconds of `torch.export`, where the variant needs it.
         note: what a reader of the row must know.
     """
@@ -35,8 +35,8 @@ class Runner:
     arm: Callable[[], None] = _do_nothing
     read: Callable[[Any], tuple[torch.Tensor, ...]] = read_tensors
     synchronize: Callable[[], None] | None = None
-    compile_s: float = 0.0
-    export_s: float = 0.0
+    compile_s: float | None = 0.0
+    export_s: float | None = 0.0
     note: str = ""
 
 

@@ -28,6 +28,8 @@ def xla(work: Work) -> Runner:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch needs the memory, too
     jax: Any = importlib.import_module("jax")
     numpy: Any = importlib.import_module("jax.numpy")
+    if work.device.type == "cuda" and jax.default_backend() != "gpu":
+        raise RuntimeError(f"JAX computes on its backend {jax.default_backend()!r}; install jax[cuda13]")
     jax.config.update("jax_default_matmul_precision", dict(_PRECISIONS)[work.options.precision])
     model, cell = work.module, work.module.cell
     weights = jax.device_put(weight_arrays(model))

@@ -1,0 +1,53 @@
+"""What a sweep has to measure, what of it is left, and in which order it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlrmc.bench.records import Row, sizes_of
+from dlrmc.bench.variants import Variant
+from dlrmc.bench.work import CompileOptions
+from dlrmc.bench.workload import Cell
+
+
+@dataclass(frozen=True)
+class Task:
+    """One cell in one precision."""
+
+    cell: Cell
+    options: CompileOptions
+    model: str = "dlrm"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """As `Row.key`."""
+        sizes = sizes_of(self.cell)
+        names = ("num_cat", "batch", "dim", "bag", "rows", "dense", "bottom", "top")
+        return (self.model, self.options.precision, *(sizes[name] for name in names))
+
+
+def pending(tasks: Sequence[Task], variants: Sequence[Variant], rows: Sequence[Row]) -> tuple[Task, ...]:
+    """The tasks that are not complete in the rows.
+
+    A cell is complete when one run has a row of every variant asked for: numbers of different runs are not
+    compared with each other. A row that failed counts: it would fail again.
+    """
+    seen: dict[tuple[Any, ...], dict[str, list[str]]] = {}
+    for row in rows:
+        seen.setdefault(row.key, {}).setdefault(row.run, []).append(row.variant)
+    wanted = {variant.name for variant in variants}
+    return tuple(
+        task for task in tasks if not any(wanted <= set(names) for names in seen.get(task.key, {}).values())
+    )
+
+
+def in_tuning_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The order for several processes at once: many tables first, otherwise as given.
+
+    Autotuners keep a result for each shape. Most layers' shapes depend on the batch, but not on the number of
+    tables: with the batch varying fastest, processes that start together tune different shapes, and every
+    later number of tables finds them done. The cells that take longest come first, so that all end together.
+    """
+    return tuple(sorted(tasks, key=lambda task: -task.cell.num_cat))
