@@ -59,7 +59,7 @@ def build_program(program: ImportedProgram, options: Options) -> Build:
     driver.run(graph, PIPELINE)
     target = choose_target(options, program.weights)
     tune_program(graph, program.weights, target, options)
-    plan = build_plan(graph)
+    plan = build_plan(graph, () if target.name == "reference" else program.counted)
     return Build(
         program=program,
         imported_text=print_graph(program.graph),

@@ -64,6 +64,7 @@ def emit_kernel(
         operand_alignments=tuple(alignment_bytes(buffer) for buffer in launch.operands),
         result_alignments=tuple(alignment_bytes(buffer) for buffer in launch.results),
         precision=precision,
+        counted_operands=tuple(buffer.has_count for buffer in launch.operands),
     )
     return find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
 

@@ -51,6 +51,8 @@ class KernelContext:
             where only the element's own alignment is known.
         result_alignments: for each result, likewise.
         precision: of products on tensor cores, the option of that name: "fp32", "tf32" or "bf16".
+        counted_operands: for each operand, whether its number of elements stands behind the pointer in the
+            slot; empty where none does.
     """
 
     name: str
@@ -64,6 +66,12 @@ class KernelContext:
     operand_alignments: tuple[int, ...] = ()
     result_alignments: tuple[int, ...] = ()
     precision: str = "fp32"
+    counted_operands: tuple[bool, ...] = ()
+
+    def count(self, place: int, pointer: str) -> str:
+        """The C expression of the number of elements of an operand; empty where the type says it."""
+        is_counted = bool(self.counted_operands) and self.counted_operands[place]
+        return f"read_count({pointer}_slot)" if is_counted else ""
 
 
 @dataclass(frozen=True, slots=True)

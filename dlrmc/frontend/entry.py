@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 
 from dlrmc.errors import FrontendError, UnsupportedOp, UnsupportedOpsError
 from dlrmc.frontend.canon import canonicalise
+from dlrmc.frontend.id_counts import counted_inputs, id_count_symbols
 from dlrmc.frontend.importer import Importer
 from dlrmc.frontend.leaves import add_leaves, aliases, other_tensors
 from dlrmc.frontend.program import ImportedProgram
@@ -82,6 +83,7 @@ class PreparedProgram:
         self._raise_unsupported(importer.unsupported, nodes)
         outputs = add_outputs(graph, self.canon, leaves.values, sizes)
         erase_unread(graph)
+        shapes = [shape for _path, shape in declared]
         targets = {node.target for node in graph.nodes if node.is_op("weight")}
         names = aliases(leaves, self.canon)
         names = {name: target for name, target in names.items() if target in targets}
@@ -97,6 +99,7 @@ class PreparedProgram:
             input_dims=input_dims(declared, sizes, ranges),
             warnings=warn_of_unread(self.canon, self.paths, stacklevel),
             others=other_tensors(self.canon, {*targets, *names}),
+            counted=counted_inputs(shapes, id_count_symbols(self.canon, shapes)),
         )
 
     def _raise_unsupported(self, found: Sequence[UnsupportedOp], nodes: Sequence[fx.Node]) -> None:

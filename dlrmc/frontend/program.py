@@ -97,6 +97,8 @@ class ImportedProgram:
         outputs: one entry for each leaf of `out_spec`.
         input_dims: every dimension of every tensor input, fixed or dynamic.
         warnings: what the user should know, also raised as Python warnings.
+        counted: the numbers of the inputs that are ids of bags, or weights of ids, in any number: it may
+            differ from call to call without any other change.
     """
 
     graph: Graph
@@ -110,6 +112,7 @@ class ImportedProgram:
     input_dims: tuple[InputDim, ...]
     warnings: tuple[str, ...]
     others: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    counted: tuple[int, ...] = ()
 
     @property
     def input_paths(self) -> tuple[str, ...]:

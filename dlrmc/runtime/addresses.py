@@ -1,18 +1,19 @@
 """Which pointer each kernel argument gets: one rule for the GPU and the emulator.
 
 A direct argument is the address of a resident or of a place in the arena. An indirect one is the address of
-a cell of the pointer table, which holds the address of an input or output of the present call.
+a cell of the pointer table, which holds the address of an input or output of the present call. Where the
+number of an input's elements comes with the call, it stands in the cell behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 
 from dlrmc.codegen.fault_record import FAULTS_DTYPE
 from dlrmc.codegen.source import KernelSource, ModuleSource
 from dlrmc.errors import CodegenError
+from dlrmc.runtime.picking import picker
 from dlrmc.schedule.plan import BufferRef, Launch, Plan
 
 POINTER_BYTES = 8
@@ -61,20 +62,28 @@ class AddressMap:
         self._arguments = tuple(_arguments(launch, kernel) for launch, kernel in self._launches)
         self.cells = self._collect_cells()
         self._cell_numbers = {ref: number for number, ref in enumerate(self.cells)}
-        places = [ref.index + (len(plan.inputs) if ref.kind == "output" else 0) for ref in self.cells]
+        places = [_place(ref, plan) for ref in self.cells]
         offsets = [ref.offset_bytes for ref in self.cells]
         # Whole buffers are the rule, and picked without a loop.
         self._offset_cells = list(zip(places, offsets, strict=True)) if any(offsets) else []
-        self._pick = _picker(places)
+        self._pick = picker(places)
 
     @property
     def checking_grids(self) -> tuple[int, ...]:
         """The number of blocks of each kernel that records faults, in order of launch."""
         return tuple(kernel.grid for _, kernel in self._launches if kernel.sites)
 
-    def cell_pointers(self, inputs: Sequence[int], outputs: Sequence[int]) -> Sequence[int]:
-        """The content of the table for a call whose inputs and outputs have these addresses."""
-        bases = (*inputs, *outputs)
+    def cell_pointers(
+        self, inputs: Sequence[int], outputs: Sequence[int], counts: Sequence[int] = ()
+    ) -> Sequence[int]:
+        """The content of the table for a call.
+
+        Args:
+            inputs: addresses of all inputs.
+            outputs: likewise.
+            counts: the numbers of elements of the plan's counted inputs.
+        """
+        bases = (*inputs, *outputs, *counts)
         if self._offset_cells:
             return [bases[place] + offset for place, offset in self._offset_cells]
         return self._pick(bases)
@@ -91,7 +100,9 @@ class AddressMap:
 
     def _collect_cells(self) -> tuple[BufferRef, ...]:
         refs = [ref for refs in self._arguments for ref in refs if ref and ref.kind in ("input", "output")]
-        return tuple(dict.fromkeys(refs))
+        distinct = dict.fromkeys(refs)
+        counts = {ref: (BufferRef("count", ref.index),) if ref.has_count else () for ref in distinct}
+        return tuple(cell for ref in distinct for cell in (ref, *counts[ref]))
 
     def _pointer(self, ref: BufferRef | None, bases: Bases) -> int:
         if ref is None:
@@ -103,11 +114,13 @@ class AddressMap:
         return bases.table + POINTER_BYTES * self._cell_numbers[ref]
 
 
-def _picker(places: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
-    """Takes the elements at these places out of a sequence; `itemgetter` gives no sequence for one place."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda values: [values[place] for place in places]
+def _place(ref: BufferRef, plan: Plan) -> int:
+    """Where a cell's content stands among the addresses of inputs, those of outputs, and the counts."""
+    if ref.kind == "input":
+        return ref.index
+    if ref.kind == "output":
+        return len(plan.inputs) + ref.index
+    return len(plan.inputs) + len(plan.outputs) + plan.counted.index(ref.index)
 
 
 def _arguments(launch: Launch, kernel: KernelSource) -> tuple[BufferRef | None, ...]:

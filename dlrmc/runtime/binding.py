@@ -26,6 +26,7 @@ from dlrmc.frontend.program import (
 )
 from dlrmc.ir.types import TensorType
 from dlrmc.runtime.argument_checks import check_constant, outline
+from dlrmc.runtime.counted_inputs import CountCheck
 from dlrmc.runtime.flattening import FlatteningPlan
 from dlrmc.runtime.metadata_guard import MetadataGuard
 from dlrmc.runtime.tensors import TORCH_DTYPES, describe
@@ -60,13 +61,14 @@ class Binder:
     Args:
         program: as imported.
         devices: the kinds of device an input may be on, the model's first: `("cuda:0", "cpu")`.
+        counted: the numbers of the inputs that may have any number of elements in the declared range.
 
     Attributes:
         plain_results: makes the model's results of the tensors of `graph.outputs` where they are one tensor
             or a flat tuple; None where it takes more.
     """
 
-    def __init__(self, program: ImportedProgram, devices: Sequence[str]) -> None:
+    def __init__(self, program: ImportedProgram, devices: Sequence[str], counted: Sequence[int] = ()) -> None:
         self._in_spec = program.in_spec
         self._out_spec = program.out_spec
         self._inputs = program.inputs
@@ -85,7 +87,9 @@ class Binder:
         )
         self._places = [place for _, place in order]
         self._is_in_order = self._places == list(range(len(self._inputs)))
-        self._guard = MetadataGuard()
+        self._counted = frozenset(counted)
+        self._count_check = CountCheck(program, counted) if counted else None
+        self._guard = MetadataGuard(counted)
         self.plain_results = _plain_results(self._outputs, self._out_spec)
 
     @property
@@ -107,7 +111,11 @@ class Binder:
         if not self._is_in_order or self.plain_results is None:
             return None
         leaves = self._plan.leaves(args, kwargs)
-        return leaves if leaves is not None and self._guard.accepts(leaves) else None
+        if leaves is None or not self._guard.accepts(leaves):
+            return None
+        if self._count_check is not None:
+            self._count_check.check(leaves)
+        return leaves
 
     def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments in the program's order, checked.
@@ -124,9 +132,10 @@ class Binder:
         tensors = leaves if self._is_in_order else [leaves[place] for place in self._places]
         for place, declared in self._constants:
             check_constant(declared, leaves[place])
-        if self._guard.accepts(tensors):
-            return Arguments(leaves, tensors, True)
-        return Arguments(leaves, tensors, self._check(leaves, tensors))
+        is_ready = self._guard.accepts(tensors) or self._check(leaves, tensors)
+        if self._count_check is not None:
+            self._count_check.check(tensors)
+        return Arguments(leaves, tensors, is_ready)
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The leaves that should be tensors, in the order of `graph.inputs`, not looked at.
@@ -143,7 +152,8 @@ class Binder:
         """Check every tensor; whether all may be read where they lie."""
         for declared, leaf in zip(self._inputs, leaves, strict=True):
             if isinstance(declared, TensorInput):
-                self._check_tensor(declared.path, leaf, self._types[declared.index])
+                is_counted = declared.index in self._counted
+                self._check_tensor(declared.path, leaf, self._types[declared.index], is_counted=is_counted)
         is_ready = all(map(self._is_ready, tensors))
         if is_ready:
             self._guard.learn(tensors)
@@ -241,14 +251,14 @@ class Binder:
 
     # -- leaves ----------------------------------------------------------------------------------------------
 
-    def _check_tensor(self, path: str, leaf: Any, expected: TensorType) -> None:
+    def _check_tensor(self, path: str, leaf: Any, expected: TensorType, *, is_counted: bool) -> None:
         if not isinstance(leaf, torch.Tensor):
             hint = "pass a torch.Tensor"
             raise InputError(path, found=f"a {type(leaf).__name__}", expected=f"tensor {expected}", hint=hint)
         if leaf.dtype != TORCH_DTYPES[expected.dtype]:
             hint = f"{path}.to({TORCH_DTYPES[expected.dtype]}), or export again with this dtype"
             raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
-        if tuple(leaf.shape) != expected.shape:
+        if tuple(leaf.shape) != expected.shape and not (is_counted and leaf.ndim == 1):
             hint = self._shape_hint(path, leaf, expected)
             raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
         if leaf.layout is not torch.strided:

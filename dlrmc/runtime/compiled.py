@@ -40,7 +40,7 @@ class Compiled:
         self._weights = self._executor.weights
         self._weights.adopt(build.program)
         self._refresh = self._weights.refresh
-        self._binder = Binder(build.program, self._executor.devices)
+        self._binder = Binder(build.program, self._executor.devices, build.plan.counted)
         self._recognise = self._binder.recognise
         self._plain_results: Any = self._binder.plain_results
         self._run = self._executor.run

@@ -175,7 +175,7 @@ class CudaExecutor:
         if reduce(or_, addresses, 0) % ALIGNMENT_BYTES:
             inputs = [make_direct(tensor.detach()) for tensor in inputs]
             addresses = addresses_of(inputs)
-        return self._slots.write(addresses, outputs, stream), inputs
+        return self._slots.write(inputs, addresses, outputs, stream), inputs
 
     def record_capture(
         self, inputs: Sequence[torch.Tensor], outputs: list[torch.Tensor] | None
@@ -191,7 +191,7 @@ class CudaExecutor:
         if outputs is None:
             outputs = [make() for make in self._makers]
         arena, table = program.new_arena(), program.new_table()
-        table.write(program.addresses.cell_pointers(addresses_of(placed), addresses_of(outputs)), stream)
+        table.write(program.cells(placed, outputs), stream)
         launch_all(program.launches(arena, table, self._faults.address), stream, self._driver.launch_kernel)
         return outputs
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
 from dlrmc.codegen.source import ModuleSource
 from dlrmc.runtime.addresses import AddressMap, Bases
+from dlrmc.runtime.counted_inputs import CountedInputs
 from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_module import (
     SERVICE_KERNELS,
@@ -20,6 +22,7 @@ from dlrmc.runtime.cuda_module import (
 from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.module_cache import ModuleCache
 from dlrmc.runtime.pointer_table import PointerTable
+from dlrmc.runtime.torch_internals import addresses_of
 from dlrmc.runtime.weights import Residents
 from dlrmc.schedule.plan import Plan
 
@@ -57,6 +60,11 @@ class CudaProgram:
         """A pointer table of this program's cells, not yet written."""
         cells = len(self.addresses.cells)
         return PointerTable(cells, self.device, self.service.handles, self.driver.launch_kernel)
+
+    def cells(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Sequence[int]:
+        """The content of a table for a call on these tensors."""
+        counts = CountedInputs(self.plan.counted).counts(inputs)
+        return self.addresses.cell_pointers(addresses_of(inputs), addresses_of(outputs), counts)
 
     def launches(self, arena: torch.Tensor, table: PointerTable, faults: int) -> list[KernelLaunch]:
         """The launches of one instance.

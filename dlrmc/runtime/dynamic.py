@@ -164,7 +164,7 @@ class DynamicCompiled(Compiled):
                 self._held.move_to_end(key)
                 return self._held[key]
         # Outside of the lock: calls of other sizes go on meanwhile.
-        compiled, is_new = self._specialiser.instance(key, [tuple(tensor.shape) for tensor in tensors])
+        key, compiled, is_new = self._specialiser.instance(tensors)
         with self._lock:
             self._built += is_new
             compiled = self._held.setdefault(key, compiled)

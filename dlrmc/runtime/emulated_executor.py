@@ -15,9 +15,11 @@ from dlrmc.codegen.source import ModuleSource
 from dlrmc.emulator.module import EmulatedModule
 from dlrmc.runtime.addresses import AddressMap, Bases
 from dlrmc.runtime.bound_call import RepeatedCall
+from dlrmc.runtime.counted_inputs import CountedInputs
 from dlrmc.runtime.faults import FaultLog, fault_count, first_fault
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.tensors import empty, make_direct
+from dlrmc.runtime.torch_internals import addresses_of
 from dlrmc.runtime.weights import Residents
 from dlrmc.schedule.plan import Plan
 
@@ -52,6 +54,7 @@ class EmulatedExecutor:
         self.calls = 0
         self._lock = threading.RLock()
         self._addresses = AddressMap(plan, module)
+        self._counts = CountedInputs(plan.counted).counts
         self._arena = _aligned_bytes(plan.arena_bytes)
         self._table = np.zeros(max(len(self._addresses.cells), 1), dtype=np.uint64)
         self._news = np.zeros(1, dtype=np.uint32)
@@ -100,7 +103,7 @@ class EmulatedExecutor:
             self.check()
             self.calls += 1
             self._table[: len(self._addresses.cells)] = self._addresses.cell_pointers(
-                [tensor.data_ptr() for tensor in placed], [tensor.data_ptr() for tensor in outputs]
+                addresses_of(placed), addresses_of(outputs), self._counts(placed)
             )
             self._launch_all()
             if self._log.in_call:

@@ -14,7 +14,6 @@ from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.cuda_driver import CudaDriver
 from dlrmc.runtime.cuda_executor import CudaExecutor
 from dlrmc.runtime.kernel_graph import KernelGraph
-from dlrmc.runtime.torch_internals import addresses_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def repeated_kernels(
     with driver.entered():
         stream = driver.current_stream(driver.index)
         arena, table, outputs = program.new_arena(), program.new_table(), executor.fresh_outputs()
-        table.write(program.addresses.cell_pointers(addresses_of(inputs), addresses_of(outputs)), stream)
+        table.write(program.cells(inputs, outputs), stream)
         launches = program.launches(arena, table, executor._faults.address)
         if launches:
             # It has a name: a graph that nobody holds is destroyed before it is launched.

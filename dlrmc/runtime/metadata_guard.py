@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import is_, itemgetter
+from operator import is_
 from typing import Any
 
 import torch
 
+from dlrmc.runtime.picking import picker
 from dlrmc.runtime.torch_internals import metadata_check
 
 # Signatures that are remembered: callers alternate between a few (with gradients, in inference mode, ...).
@@ -19,9 +20,13 @@ class MetadataGuard:
 
     Nothing of the tensors themselves is kept, and every tensor is looked at in every call: one object may
     change its shape in place between two calls.
+
+    Args:
+        counted: the places of one-dimensional tensors that may have any number of elements.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counted: Sequence[int] = ()) -> None:
+        self._counted = frozenset(counted)
         self._checks: tuple[Callable[[Sequence[Any]], bool], ...] = ()
 
     def accepts(self, tensors: Sequence[Any]) -> bool:
@@ -33,29 +38,24 @@ class MetadataGuard:
 
     def learn(self, tensors: Sequence[torch.Tensor]) -> None:
         """Remember a call that was found good; the oldest is forgotten."""
-        self._checks = (_make_check(tensors), *self._checks)[:_MOST]
+        self._checks = (_make_check(tensors, self._counted), *self._checks)[:_MOST]
 
 
-def _make_check(tensors: Sequence[torch.Tensor]) -> Callable[[Sequence[Any]], bool]:
+def _make_check(tensors: Sequence[torch.Tensor], counted: frozenset[int]) -> Callable[[Sequence[Any]], bool]:
     """One object may stand in several places; such a call is recognised by the same places sharing."""
     first: dict[int, int] = {}
     places = [first.setdefault(id(tensor), place) for place, tensor in enumerate(tensors)]
     unique = [place for place, source in enumerate(places) if place == source]
-    check = metadata_check([tensors[place] for place in unique])
+    varying = [number for number, place in enumerate(unique) if place in counted]
+    check = metadata_check([tensors[place] for place in unique], varying)
     if len(unique) == len(tensors):
         return lambda found: check(*found)
     shared = [(place, source) for place, source in enumerate(places) if place != source]
     copies, sources = zip(*shared, strict=True)
-    pick_copies, pick_sources = _picker(copies), _picker(sources)
+    pick_copies, pick_sources = picker(copies), picker(sources)
 
     def check_shared(found: Sequence[Any]) -> bool:
         same = all(map(is_, pick_copies(found), pick_sources(found)))
         return same and check(*[found[place] for place in unique])
 
     return check_shared
-
-
-def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda values: [values[place] for place in places]

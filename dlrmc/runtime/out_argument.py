@@ -28,6 +28,7 @@ class OutArgument:
         self._out_spec = program.out_spec
         self._outputs = program.outputs
         self._types = tuple(node.type for node in program.graph.outputs)
+        self._is_counted = bool(program.counted)
         self._input_bytes = [node.type.size_bytes for node in program.graph.inputs]
         self._device = device
         self._guard = MetadataGuard()
@@ -54,7 +55,7 @@ class OutArgument:
         if tensors is None:
             tensors = self._checked(out)
             self._guard.learn(tensors)
-        if is_ready:
+        if is_ready and not self._is_counted:
             sized = zip(addresses_of(inputs), self._input_bytes, strict=True)
             taken = [(begin, begin + size) for begin, size in sized]
         else:

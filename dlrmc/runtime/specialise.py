@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from dlrmc.errors import FrontendError, InputError, OptionError
@@ -19,16 +19,22 @@ from dlrmc.runtime.targets import choose_target
 
 _SYMBOL = re.compile(r"[A-Za-z_]\w*")
 
-# The sizes of a call: one for each dynamic dimension that another does not repeat.
+# The sizes of a call: one for each dynamic dimension that another does not repeat; ANY where a program takes
+# every size of the declared range.
 Key = tuple[int, ...]
+ANY: Final = -1
 
 
 class _Dynamic(NamedTuple):
-    """A dynamic dimension: `graph.inputs[input]`, its dimension, and what the export calls its size."""
+    """A dynamic dimension: `graph.inputs[input]`, its dimension, and what the export calls its size.
+
+    `is_count` tells a number of ids, which may differ from call to call.
+    """
 
     input: int
     dim: int
     symbol: str
+    is_count: bool
 
 
 class Specialiser:
@@ -65,17 +71,23 @@ class Specialiser:
         self.weights = SharedWeights(device)
         self.weights.adopt(self.example)
         self._dynamic = _distinct(self.example)
+        # Keys of programs whose kernels do not read the numbers of ids at run time, after all.
+        self._without_counts: set[Key] = set()
 
     def key(self, tensors: Sequence[Any]) -> Key | None:
         """The sizes of a call's tensors; None where one is no tensor or lacks the dimension."""
         try:
-            return tuple([tensors[each.input].shape[each.dim] for each in self._dynamic])
+            sizes = tuple([tensors[each.input].shape[each.dim] for each in self._dynamic])
         except (AttributeError, IndexError):
             return None
+        pairs = zip(self._dynamic, sizes, strict=True)
+        key = tuple([ANY if each.is_count else size for each, size in pairs])
+        return sizes if key in self._without_counts else key
 
     def describe(self, key: Key) -> str:
-        """`s17=5, s20=12`."""
-        return ", ".join(f"{each.symbol}={size}" for each, size in zip(self._dynamic, key, strict=True))
+        """`s17=5, s20=any`."""
+        pairs = zip(self._dynamic, key, strict=True)
+        return ", ".join(f"{each.symbol}={'any' if size == ANY else size}" for each, size in pairs)
 
     def batch_shapes(self, batch: int) -> list[tuple[int, ...]]:
         """The shapes of all tensor inputs of a batch.
@@ -86,13 +98,13 @@ class Specialiser:
         symbol = self._batch_symbol()
         shapes = [list(node.shape) for node in self.example.graph.inputs]
         indices = {i.path: i.index for i in self.example.inputs if isinstance(i, TensorInput)}
-        for each in self.example.dynamic_dims:
+        for each in self._sized_dims():
             shapes[indices[each.path]][each.dim] = _evaluate(each.symbol, symbol, batch)
         return [tuple(shape) for shape in shapes]
 
     def _batch_symbol(self) -> str:
         """The one symbol in all dynamic sizes."""
-        dims = self.example.dynamic_dims
+        dims = self._sized_dims()
         symbols = {name: each for each in reversed(dims) for name in _SYMBOL.findall(each.symbol)}
         if len(symbols) == 1:
             return next(iter(symbols))
@@ -104,28 +116,65 @@ class Specialiser:
             hint="leave the option out: each set of sizes is built when a call first has it",
         )
 
-    def instance(self, key: Key, shapes: Sequence[Sequence[int]]) -> tuple[Compiled, bool]:
-        """An instance of the program for these sizes that is the caller's own, and whether it was built now.
+    def _sized_dims(self) -> list[InputDim]:
+        """The dynamic dimensions whose size is part of what is built."""
+        counts = {each.symbol for each in self._dynamic if each.is_count}
+        return [dim for dim in self.example.dynamic_dims if dim.symbol not in counts]
+
+    def instance(self, tensors: Sequence[Any]) -> tuple[Key, Compiled, bool]:
+        """An instance of the program for a call that is the caller's own.
+
+        Args:
+            tensors: of the call, with a key.
+
+        Returns:
+            Its key, the instance, and whether it was built now.
 
         Raises:
             InputError: a size is outside of the range that the export declared, or sizes contradict.
         """
         with self._lock:
+            key = self.key(tensors)
+            assert key is not None
             if (known := self._known.get(key)) is not None:
-                return known.replica(), False
-            try:
-                program = self._prepared.specialise(shapes)
-            except FrontendError as error:
-                if not error.place.startswith(("input ", "input_shapes")):
-                    raise
-                place = error.place.removeprefix("input ")
-                raise InputError(
-                    place, found=error.found, expected=error.expected, hint=error.hint
-                ) from error
+                return key, known.replica(), False
+            program = self._specialise(self._shapes(key, tensors))
             build = self._build(program, self.options)
+            if ANY in key and not build.plan.counted:
+                self._without_counts.add(key)
+                return self.instance(tensors)
             built = Compiled(build, weights=self.weights)
             self._known[key] = built
-            return built, True
+            return key, built, True
+
+    def _shapes(self, key: Key, tensors: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes to build for: those of a call, with a number of ids in proportion to the example's.
+
+        The same for every call of the key, so that a program is found in the cache whichever call came first.
+        """
+        shapes = [tuple(tensor.shape) for tensor in tensors]
+        if ANY not in key:
+            return shapes
+        example = [node.shape for node in self.example.graph.inputs]
+        pairs = zip(self._dynamic, key, strict=True)
+        grown = (size / max(example[each.input][each.dim], 1) for each, size in pairs if size != ANY)
+        growth = next(grown, 1.0)
+        paths = {i.index: i.path for i in self.example.inputs if isinstance(i, TensorInput)}
+        dims = {each.path: each for each in self.example.dynamic_dims}
+        for number in self.example.counted:
+            dim = dims[paths[number]]
+            count = max(round(example[number][0] * growth), dim.minimum or 1, 1)
+            shapes[number] = (count if dim.maximum is None else min(count, dim.maximum),)
+        return shapes
+
+    def _specialise(self, shapes: Sequence[Sequence[int]]) -> ImportedProgram:
+        try:
+            return self._prepared.specialise(shapes)
+        except FrontendError as error:
+            if not error.place.startswith(("input ", "input_shapes")):
+                raise
+            place = error.place.removeprefix("input ")
+            raise InputError(place, found=error.found, expected=error.expected, hint=error.hint) from error
 
 
 def check_is_dynamic(batch_sizes: Sequence[int]) -> None:
@@ -147,7 +196,8 @@ def _distinct(program: ImportedProgram) -> tuple[_Dynamic, ...]:
     indices = {each.path: each.index for each in program.inputs if isinstance(each, TensorInput)}
     found: Mapping[str, InputDim] = {each.symbol: each for each in reversed(program.dynamic_dims)}
     dims = (each for each in program.dynamic_dims if found[each.symbol] is each)
-    return tuple(_Dynamic(indices[each.path], each.dim, each.symbol) for each in dims)
+    places = [(indices[each.path], each) for each in dims]
+    return tuple(_Dynamic(n, each.dim, each.symbol, n in program.counted) for n, each in places)
 
 
 def _evaluate(expression: str, symbol: str, value: int) -> int:

@@ -50,17 +50,21 @@ def empty_maker(kind: TensorType, device: torch.device) -> Callable[[], torch.Te
     return partial(quick, tuple(kind.shape), tuple(packed_strides(kind.shape)), dtype)
 
 
-def metadata_check(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
+def metadata_check(tensors: Sequence[torch.Tensor], counted: Sequence[int] = ()) -> Callable[..., bool]:
     """A function of as many tensors: whether each has the class, dtype, device, shape and strides of these.
 
-    It says no to some that would do, never yes to others: to one tensor passed twice, and to tensors of
-    another autograd or inference mode.
+    The size of dimension 0 of the tensors at the places `counted` does not matter. It says no to some that
+    would do, never yes to others: to one tensor passed twice, and to tensors of another autograd or inference
+    mode.
     """
     guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
     if guards is None or not hasattr(guards, "TensorGuards"):
-        wanted = [_metadata(tensor) for tensor in tensors]
-        return lambda *found: all(map(eq, map(_metadata, found), wanted))
-    sizes = [list(tensor.shape) for tensor in tensors]
+        readers = [_metadata_of_any_count if n in counted else _metadata for n in range(len(tensors))]
+        wanted = [read(tensor) for read, tensor in zip(readers, tensors, strict=True)]
+        return lambda *found: all(read(t) == w for read, t, w in zip(readers, found, wanted, strict=True))
+    sizes: list[list[int | None]] = [list(tensor.shape) for tensor in tensors]
+    for place in counted:
+        sizes[place][0] = None
     strides = [list(tensor.stride()) for tensor in tensors]
     return guards.TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
 
@@ -70,3 +74,10 @@ def _metadata(tensor: Any) -> Any:
         return None
     lazy = tensor.is_neg() or tensor.is_conj()
     return type(tensor), tensor.dtype, tensor.device, tensor.shape, tensor.stride(), lazy
+
+
+def _metadata_of_any_count(tensor: Any) -> Any:
+    if not isinstance(tensor, torch.Tensor) or not tensor.ndim:
+        return None
+    kind, dtype, device, shape, strides, lazy = _metadata(tensor)
+    return kind, dtype, device, shape[1:], strides, lazy

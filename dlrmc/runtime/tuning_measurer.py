@@ -20,7 +20,6 @@ from dlrmc.runtime.module_cache import shared_cache
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.targets import Target
 from dlrmc.runtime.tensors import make_direct, to_numpy, to_torch
-from dlrmc.runtime.torch_internals import addresses_of
 from dlrmc.runtime.tuner import Measurement
 from dlrmc.runtime.tuning_problem import TuningProblem
 from dlrmc.runtime.tuning_turn import tuning_turn
@@ -82,8 +81,7 @@ def _time_us(
     """The median time of one launch among many, back to back."""
     driver = program.driver
     arena, table = program.new_arena(), program.new_table()
-    cells = program.addresses.cell_pointers(addresses_of(inputs), addresses_of(outputs))
-    table.write(cells, driver.current_stream(driver.index))
+    table.write(program.cells(inputs, outputs), driver.current_stream(driver.index))
     launches = program.launches(arena, table, executor._faults.address)
     once_us = min(_replay_us(driver, launches, 3))
     count = max(2, min(_MOST_LAUNCHES, int(_REPLAY_US / max(once_us, 1.0))))

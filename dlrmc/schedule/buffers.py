@@ -30,7 +30,9 @@ class Placements:
     arena_bytes: int
 
 
-def place(graph: Graph, launches: Sequence[Node], residents: Sequence[Node]) -> Placements:
+def place(
+    graph: Graph, launches: Sequence[Node], residents: Sequence[Node], counted: Sequence[int] = ()
+) -> Placements:
     """Give every value its place.
 
     A graph output is written straight into the caller's buffer, the parts of an `assemble` into their slices
@@ -40,13 +42,14 @@ def place(graph: Graph, launches: Sequence[Node], residents: Sequence[Node]) -> 
         graph: a graph after form-kernels.
         launches: its kernels in order of execution.
         residents: the weights, constants and derived values that its kernels read.
+        counted: the numbers of the inputs whose number of elements comes with the call.
 
     Raises:
         PassError: where two items stand for one result of a kernel.
     """
     operands: dict[Node, Placement] = {}
     for index, node in enumerate(graph.inputs):
-        _assign(operands, node, BufferRef("input", index))
+        _assign(operands, node, BufferRef("input", index, has_count=index in counted))
     for index, node in enumerate(residents):
         _assign(operands, node, BufferRef("resident", index))
     for index, node in enumerate(graph.outputs):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph, Node
+from dlrmc.schedule.bag_counts import read_by_bags_alone
 from dlrmc.schedule.buffers import Placements, place, result_types
 from dlrmc.schedule.plan import Launch, Plan, Slot
 
 RESIDENT_OPS = ("weight", "const", "derive")
 
 
-def build_plan(graph: Graph) -> Plan:
+def build_plan(graph: Graph, counted: Sequence[int] = ()) -> Plan:
     """Order the kernels, place their buffers, and list what must live on the device.
 
     A kernel whose results are all empty has nothing to do and is left out.
+
+    Args:
+        graph: of kernels.
+        counted: the numbers of the inputs that may have any number of elements. They do in the plan if bags
+            alone read them; else each has the number that its type says.
 
     Raises:
         PassError: where a computing op stands outside of a kernel, or no kernel writes an output, or one
@@ -22,13 +30,15 @@ def build_plan(graph: Graph) -> Plan:
     _check_formed(graph)
     launches = tuple(node for node in graph.nodes if node.is_op("kernel") and _computes(node))
     residents = _residents(launches)
-    placements = place(graph, launches, residents)
+    kept = tuple(counted) if read_by_bags_alone(graph, [graph.inputs[each] for each in counted]) else ()
+    placements = place(graph, launches, residents, kept)
     return Plan(
         launches=tuple(_launch(kernel, placements) for kernel in launches),
         residents=residents,
         inputs=tuple(Slot(node.name, node.type) for node in graph.inputs),
         outputs=tuple(Slot(node.name, node.type) for node in graph.outputs),
         arena_bytes=placements.arena_bytes,
+        counted=kept,
     )
 
 

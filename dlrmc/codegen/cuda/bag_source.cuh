@@ -24,7 +24,7 @@ struct BagSource {
 // The numbers of a BagSource.
 struct BagNumbers {
     long long row_count;
-    long long id_count;
+    long long id_count;  // -1 where it comes with the call
     long long bag_stride;
     long long padding_id;
     int id_site;
@@ -36,14 +36,19 @@ __device__ __forceinline__ const void* read_pointer(const void* pointer) {
     return IS_INDIRECT ? *static_cast<const void* const*>(pointer) : pointer;
 }
 
+// The number of elements that stands behind the pointer in a slot of the call.
+__device__ __forceinline__ long long read_count(const void* slot) {
+    return static_cast<const long long*>(slot)[1];
+}
+
 // Completes a source of which the pointers have been written, those of slots as the slots' addresses.
 template <bool IDS, bool OFFSETS, bool WEIGHTS>
 __device__ __forceinline__ void complete_source(BagSource& source, const BagNumbers& numbers) {
+    source.id_count = numbers.id_count < 0 ? read_count(source.ids) : numbers.id_count;
     source.ids = read_pointer<IDS>(source.ids);
     source.offsets = read_pointer<OFFSETS>(source.offsets);
     source.weights = read_pointer<WEIGHTS>(source.weights);
     source.row_count = numbers.row_count;
-    source.id_count = numbers.id_count;
     source.bag_stride = numbers.bag_stride;
     source.padding_id = numbers.padding_id;
     source.id_site = numbers.id_site;

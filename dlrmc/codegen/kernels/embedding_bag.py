@@ -250,7 +250,7 @@ class BagEmission:
             ids.start,
             *pointers,
             table.shape[0],
-            ids.shape[-1],
+            ids.count or ids.shape[-1],
             bag_stride,
             bags.options.padding_idx,
             id_site,

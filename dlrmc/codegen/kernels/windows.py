@@ -31,6 +31,7 @@ class Window:
         strides: in elements, one for each dimension.
         alignment_bytes: what the pointer is known to be a multiple of.
         is_const: whether the kernel only reads it.
+        count: the C expression of the number of elements where it comes with the call; empty else.
     """
 
     dtype: DType
@@ -40,6 +41,7 @@ class Window:
     strides: tuple[int, ...]
     alignment_bytes: int
     is_const: bool = True
+    count: str = ""
 
     @property
     def element(self) -> str:
@@ -134,6 +136,7 @@ class Windows:
             found.shape,
             found.strides,
             self._alignment(self._context.operand_alignments, place, node),
+            count=self._context.count(place, self._signature.operand_names[place]),
         )
 
     def result(self, anchor: Node) -> Window:

@@ -30,7 +30,7 @@ def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites) -> str:
     table, ids = windows.operand(bags.table), windows.operand(bags.ids)
     fields = (
         table.shape[0],
-        ids.shape[-1],
+        -1 if ids.count else ids.shape[-1],
         ids.strides[0] if bags.offsets is None else 0,
         bags.options.padding_idx,
         sites.number(bags.ids, "id"),

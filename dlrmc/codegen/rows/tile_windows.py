@@ -21,11 +21,15 @@ SHARED_ALIGNMENT_BYTES = 16
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value of the stage graph lives: a pointer, its strides, and the pointer's alignment."""
+    """Where a value of the stage graph lives: a pointer, its strides, and the pointer's alignment.
+
+    `count` is the C expression of the number of elements where it comes with the call.
+    """
 
     pointer: str
     strides: tuple[int, ...]
     alignment_bytes: int
+    count: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,9 @@ class TilePlaces:
 
     def _operand(self, place: int, pointer: str) -> Place:
         alignments = self.context.operand_alignments
-        return Place(pointer, self.context.operand_strides[place], alignments[place] if alignments else 1)
+        count = self.context.count(place, self.signature.operand_names[place])
+        alignment_bytes = alignments[place] if alignments else 1
+        return Place(pointer, self.context.operand_strides[place], alignment_bytes, count)
 
     @property
     def slot_reads(self) -> tuple[str, ...]:
@@ -128,7 +134,13 @@ class TileWindows:
             raise CodegenError(f"stage %{self._stage.name}", found=repr(node), expected="a strided window")
         place = self._roots[found.root]
         return Window(
-            node.type.dtype, place.pointer, found.offset, found.shape, found.strides, place.alignment_bytes
+            node.type.dtype,
+            place.pointer,
+            found.offset,
+            found.shape,
+            found.strides,
+            place.alignment_bytes,
+            count=place.count,
         )
 
     def result(self, anchor: Node) -> Window:

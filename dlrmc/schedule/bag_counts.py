@@ -1,0 +1,48 @@
+"""Inputs whose number of elements may come with the call: ids of bags with offsets, and weights of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import one, optional
+from dlrmc.ir.ops.embedding import group_operands
+
+# The kernels that read the number of ids from behind the pointer.
+COUNTING_IMPLS = ("embedding_bag", "quantized_bag", "row_program")
+SINGLE_BAG_OPS = ("embedding_bag", "quantized_embedding_bag")
+
+
+def read_by_bags_alone(graph: Graph, inputs: Sequence[Node]) -> bool:
+    """Whether kernels read these inputs as ids or weights of bags with offsets, and in no other way."""
+    return all(_is_of_bags(graph, node) for node in inputs)
+
+
+def _is_of_bags(graph: Graph, node: Node) -> bool:
+    users = graph.users(node)
+    if node in graph.outputs or not all(user.is_op("kernel") for user in users):
+        return False
+    for kernel in users:
+        inner = [own for own, given in zip(kernel.body.inputs, kernel.inputs, strict=True) if given is node]
+        is_counting = kernel.attributes.str("impl") in COUNTING_IMPLS
+        if not is_counting or not all(_is_of_bags_in(kernel.body, each) for each in inner):
+            return False
+    return True
+
+
+def _is_of_bags_in(body: Graph, node: Node) -> bool:
+    return node not in body.outputs and all(_reads_by_offsets(user, node) for user in body.users(node))
+
+
+def _reads_by_offsets(user: Node, node: Node) -> bool:
+    """Whether an op reads a node as ids or weights, with offsets, and in no other place."""
+    if user.is_op(*SINGLE_BAG_OPS):
+        table, ids, offsets, weights = user.operands
+        tables = ((one(table), one(ids), optional(offsets), optional(weights)),)
+    elif user.is_op("embedding_bag_group"):
+        tables = tuple(zip(*group_operands(user.operands), strict=True))
+    else:
+        return False
+    is_misread = any(node is table or node is offsets for table, _ids, offsets, _weights in tables)
+    reads = [offsets for _table, ids, offsets, weights in tables if node is ids or node is weights]
+    return not is_misread and all(offsets is not None for offsets in reads)
