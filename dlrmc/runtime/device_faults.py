@@ -34,7 +34,9 @@ class DeviceFaults:
         self._driver = driver
         self._grids = tuple(grids)
         self._is_told = is_told
-        self._news_memory = torch.zeros(1, dtype=torch.int32, pin_memory=driver.device.type == "cuda")
+        is_pinned = driver.device.type == "cuda"
+        # "cpu" is said, as a program may be compiled under a default device.
+        self._news_memory = torch.zeros(1, dtype=torch.int32, device="cpu", pin_memory=is_pinned)
         self.news = memoryview(self._news_memory.numpy())  # type: ignore[arg-type]
         records = np.zeros(len(grids), dtype=FAULTS_DTYPE)
         records["news"] = driver.device_address(self._news_memory) if is_told else 0

@@ -63,22 +63,21 @@ struct EmbeddingBag {
                 checked(*sources[i], is_used[i] ? bag[i] : 0, bags, bounds[i], reports && is_used[i], faults);
             if (!is_used[i]) bounds[i].end = bounds[i].begin;
         }
+        Places<HEAD> places[ITEMS];
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i)
+            load_first(*sources[i], bag[i], bounds[i], places[i]);
         Rows<HEAD> heads[ITEMS];
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i)
-            load_ids<true>(*sources[i], bag[i], bounds[i].begin, bounds[i].end, heads[i]);
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-            load_rows<true>(*sources[i], bag[i], bounds[i].begin, first_column, heads[i]);
+            load_rows(*sources[i], first_column, places[i], heads[i]);
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             if (!is_used[i]) continue;
             Sum sum;
-            add(heads[i], sum);
+            add(places[i], heads[i], sum);
             if (bounds[i].begin + HEAD < bounds[i].end) {
-                Sum rest = sum;
-                add_rest(*sources[i], bag[i], bounds[i], bounds[i].begin + HEAD, first_column, rest);
-                sum = rest;
+                sum = with_rest(*sources[i], bag[i], bounds[i], bounds[i].begin + HEAD, first_column, sum);
             }
             finish(*sources[i], bag[i], bounds[i], sum, reports, y[i], faults);
         }
@@ -92,14 +91,19 @@ struct EmbeddingBag {
         bool is_bad = false;
     };
 
-    // N neighbouring places of a bag: ids, and the rows that they name.
+    // N neighbouring places of a bag: ids and weights, whether or not they are there.
+    template <int N>
+    struct Places {
+        bool is_there[N];
+        long long id[N];
+        Element weight[N] = {};
+    };
+
+    // The rows that their ids name.
     template <int N>
     struct Rows {
-        long long id[N];
-        bool is_there[N];
         bool is_read[N];
         Pack<Element, Kind::VECTOR> rows[N];
-        Element weight[N];
         bool is_bad;
     };
 
@@ -107,81 +111,153 @@ struct EmbeddingBag {
         return static_cast<const Id*>(source.ids) + (Kind::HAS_OFFSETS ? 0 : bag * source.bag_stride);
     }
 
-    // AT_ONCE: what is not there is read elsewhere and thrown away. A load under a condition waits for it,
-    // and the loads behind it wait too.
-    template <bool AT_ONCE = false, int N>
-    static __device__ __forceinline__ void load_ids(const BagSource& source, long long bag, long long at,
-                                                    long long end, Rows<N>& loaded) {
+    static __device__ __forceinline__ const Element* weights_of(const BagSource& source, long long bag) {
+        return static_cast<const Element*>(source.weights) + (Kind::HAS_OFFSETS ? 0 : bag * Kind::WEIGHT_BAG);
+    }
+
+    // Of a bag that may be empty. What is not there is read elsewhere and thrown away: a load under a
+    // condition waits for it, and the loads behind it wait too.
+    template <int N>
+    static __device__ __forceinline__ void load_first(const BagSource& source, long long bag,
+                                                      const BagBounds& bounds, Places<N>& places) {
         const Id* const ids = ids_of(source, bag);
+        const Element* const weights = weights_of(source, bag);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            loaded.is_there[i] = at + i < end;
-            loaded.id[i] = 0;
-            const Id* const place = ids + (at + i) * Kind::ID_STRIDE;
-            if constexpr (AT_ONCE) {
-                const Id id = *(loaded.is_there[i] ? place : reinterpret_cast<const Id*>(&source));
-                loaded.id[i] = static_cast<long long>(id);
-            } else if (loaded.is_there[i]) {
-                loaded.id[i] = static_cast<long long>(*place);
+            const long long at = bounds.begin + i;
+            places.is_there[i] = at < bounds.end;
+            const auto* const id =
+                places.is_there[i] ? ids + at * Kind::ID_STRIDE : reinterpret_cast<const Id*>(&source);
+            places.id[i] = static_cast<long long>(*id);
+            if constexpr (Kind::HAS_WEIGHTS) {
+                places.weight[i] = *(places.is_there[i] ? weights + at * Kind::WEIGHT_STRIDE
+                                                        : reinterpret_cast<const Element*>(&source));
             }
         }
     }
 
-    template <bool AT_ONCE = false, int N>
-    static __device__ __forceinline__ void load_rows(const BagSource& source, long long bag, long long at,
-                                                     int first_column, Rows<N>& loaded) {
-        const Element* const table =
-            static_cast<const Element*>(source.table) + first_column * Kind::TABLE_COLUMN;
-        const Element* const weights =
-            static_cast<const Element*>(source.weights) + (Kind::HAS_WEIGHTS ? bag * Kind::WEIGHT_BAG : 0);
+    // Of a bag that is not empty: what is not there any more is its last place.
+    template <int N>
+    static __device__ __forceinline__ void load_next(const BagSource& source, long long bag, long long first,
+                                                     const BagBounds& bounds, Places<N>& places) {
+        const Id* const ids = ids_of(source, bag);
+        const Element* const weights = weights_of(source, bag);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            places.is_there[i] = first + i < bounds.end;
+            const long long at = places.is_there[i] ? first + i : bounds.end - 1;
+            places.id[i] = static_cast<long long>(ids[at * Kind::ID_STRIDE]);
+            if constexpr (Kind::HAS_WEIGHTS) places.weight[i] = weights[at * Kind::WEIGHT_STRIDE];
+        }
+    }
+
+    // A row that is not to be read is the table's first: again, no load is under a condition, and none stands
+    // behind a branch, as && and || would make.
+    template <int N>
+    static __device__ __forceinline__ void load_rows(const BagSource& source, int first_column,
+                                                     const Places<N>& places, Rows<N>& loaded) {
         loaded.is_bad = false;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            const long long id = loaded.id[i];
+            const long long id = places.id[i];
             const bool is_padding = Kind::HAS_PADDING && id == source.padding_id;
-            const bool is_row = 0 <= id && id < source.row_count;
-            loaded.is_bad = loaded.is_bad || (loaded.is_there[i] && !is_padding && !is_row);
-            loaded.is_read[i] = loaded.is_there[i] && !is_padding && is_row;
-            loaded.weight[i] = {};
-            if constexpr (AT_ONCE) {
-                loaded.rows[i] = load_row(loaded.is_read[i] ? table + id * Kind::TABLE_ROW : table);
-            } else {
-                loaded.rows[i] = {};
-                if (loaded.is_read[i]) loaded.rows[i] = load_row(table + id * Kind::TABLE_ROW);
-            }
-            if (Kind::HAS_WEIGHTS && loaded.is_read[i]) {
-                loaded.weight[i] = weights[(at + i) * Kind::WEIGHT_STRIDE];
-            }
+            const bool is_row = is_below(id, source.row_count);
+            const bool is_wanted = places.is_there[i] & !is_padding;
+            loaded.is_bad |= is_wanted & !is_row;
+            loaded.is_read[i] = is_wanted & is_row;
+            loaded.rows[i] = load_row(row_of(source, is_row ? id : 0, first_column));
         }
     }
 
     template <int N>
-    static __device__ __forceinline__ void add(const Rows<N>& loaded, Sum& sum) {
-        sum.is_bad = sum.is_bad || loaded.is_bad;
+    static __device__ __forceinline__ void add(const Places<N>& places, const Rows<N>& loaded, Sum& sum) {
+        sum.is_bad |= loaded.is_bad;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            if (!loaded.is_read[i]) continue;
-            add_row(loaded.rows[i], loaded.weight[i], sum.count == 0, sum.values);
-            ++sum.count;
+            if (loaded.is_read[i]) add_row(loaded.rows[i], places.weight[i], sum);
         }
     }
 
-    // All rows of the bag from position `at` on. Not inlined: most bags of a stage that loads heads end in
-    // them.
-    static __device__ __noinline__ void add_rest(const BagSource& source, long long bag, BagBounds bounds,
-                                                 long long at, int first_column, Sum& sum) {
+    // The sum with all rows of the bag from position `at` on. Not inlined: most bags of a stage that loads
+    // heads end in them.
+    static __device__ __noinline__ Sum with_rest(const BagSource& source, long long bag, BagBounds bounds,
+                                                 long long at, int first_column, Sum sum) {
         add_from(source, bag, bounds, at, first_column, sum);
+        return sum;
     }
 
+    // The ids of the next rows are asked for before rows are waited for, so that a step waits for memory
+    // once.
     static __device__ __forceinline__ void add_from(const BagSource& source, long long bag,
                                                     const BagBounds& bounds, long long at, int first_column,
                                                     Sum& sum) {
+        if (at >= bounds.end) return;
+        Places<Kind::IN_FLIGHT> places;
+        load_next(source, bag, at, bounds, places);
 #pragma unroll 1
-        for (; at < bounds.end; at += Kind::IN_FLIGHT) {
-            Rows<Kind::IN_FLIGHT> loaded;
-            load_ids(source, bag, at, bounds.end, loaded);
-            load_rows(source, bag, at, first_column, loaded);
-            add(loaded, sum);
+        for (; at + Kind::IN_FLIGHT <= bounds.end; at += Kind::IN_FLIGHT) {
+            Places<Kind::IN_FLIGHT> next;
+            load_next(source, bag, at + Kind::IN_FLIGHT, bounds, next);
+            add_all(source, first_column, places, sum);
+            places = next;
+        }
+        if constexpr (Kind::IN_FLIGHT > 1) {
+            add_some<Kind::IN_FLIGHT / 2>(source, first_column, static_cast<int>(bounds.end - at), places,
+                                          sum);
+        }
+    }
+
+    // The first `count` of these places, fewer than 2 * N, in steps of N, N / 2, ... places.
+    template <int N, int M>
+    static __device__ __forceinline__ void add_some(const BagSource& source, int first_column, int count,
+                                                    Places<M>& places, Sum& sum) {
+        if (count & N) {
+            Places<N> first;
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                first.id[i] = places.id[i];
+                first.weight[i] = places.weight[i];
+                places.id[i] = places.id[N + i];
+                places.weight[i] = places.weight[N + i];
+            }
+            add_all(source, first_column, first, sum);
+        }
+        if constexpr (N > 1) add_some<N / 2>(source, first_column, count, places, sum);
+    }
+
+    // The rows of places that are all there. Without a condition on any of them the compiler asks for all
+    // rows before it adds the first.
+    template <int N>
+    static __device__ __forceinline__ void add_all(const BagSource& source, int first_column,
+                                                   const Places<N>& places, Sum& sum) {
+        bool is_clean = true;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            is_clean &= is_below(places.id[i], source.row_count);
+            if constexpr (Kind::HAS_PADDING) is_clean &= places.id[i] != source.padding_id;
+        }
+        if (is_clean) {
+            Pack<Element, Kind::VECTOR> rows[N];
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                rows[i] = load_row(row_of(source, places.id[i], first_column));
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                add_row(rows[i], places.weight[i], sum);
+        } else {
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                add_checked(source, first_column, places.id[i], places.weight[i], sum);
+        }
+    }
+
+    static __device__ __forceinline__ void add_checked(const BagSource& source, int first_column,
+                                                       long long id, Element weight, Sum& sum) {
+        if (Kind::HAS_PADDING && id == source.padding_id) return;
+        if (is_below(id, source.row_count)) {
+            add_row(load_row(row_of(source, id, first_column)), weight, sum);
+        } else {
+            sum.is_bad = true;
         }
     }
 
@@ -208,6 +284,12 @@ struct EmbeddingBag {
         }
     }
 
+    static __device__ __forceinline__ const Element* row_of(const BagSource& source, long long id,
+                                                            int first_column) {
+        return static_cast<const Element*>(source.table) + id * Kind::TABLE_ROW +
+               first_column * Kind::TABLE_COLUMN;
+    }
+
     static __device__ __forceinline__ Pack<Element, Kind::VECTOR> load_row(const Element* row) {
         if constexpr (Kind::TABLE_COLUMN == 1) {
             return load_pack<Kind::VECTOR>(row);
@@ -221,18 +303,20 @@ struct EmbeddingBag {
     }
 
     static __device__ __forceinline__ void add_row(const Pack<Element, Kind::VECTOR>& row, Element weight,
-                                                   bool is_first, Compute (&values)[Kind::VECTOR]) {
+                                                   Sum& sum) {
 #pragma unroll
         for (int i = 0; i < Kind::VECTOR; ++i) {
             const Compute value = to_float(row.at[i]);
+            Compute& so_far = sum.values[i];
             if constexpr (Kind::MODE == BagMode::max) {
-                values[i] = is_first || value > values[i] ? value : values[i];
+                so_far = sum.count == 0 || value > so_far ? value : so_far;
             } else if constexpr (Kind::HAS_WEIGHTS) {
-                values[i] = multiply_add(to_float(weight), value, values[i]);
+                so_far = multiply_add(to_float(weight), value, so_far);
             } else {
-                values[i] = values[i] + value;
+                so_far = so_far + value;
             }
         }
+        ++sum.count;
     }
 
     static __device__ __forceinline__ BagBounds load_bounds(const BagSource& source, long long bag,
@@ -264,6 +348,10 @@ struct EmbeddingBag {
             }
             return {clamp(bounds.begin, source.id_count), clamp(bounds.end, source.id_count)};
         }
+    }
+
+    static __device__ __forceinline__ bool is_below(long long number, long long limit) {
+        return static_cast<unsigned long long>(number) < static_cast<unsigned long long>(limit);
     }
 
     static __device__ __forceinline__ long long clamp(long long offset, long long limit) {

@@ -1,0 +1,121 @@
+"""Long bags of one large table: uniform ids against skewed ones, and the price of the bounds checks.
+
+    python benchmarks/skewed_ids.py
+
+A table of 5 000 000 x 128 float32 (2.4 GiB) and 2048 bags of 100 to 200 ids: (a) uniform ids, (b) one id in
+90 % of the places. Each is timed by the protocol of `dlrmc bench` as a kernel of its own and as a stage of a
+row program, with the checks of ids and, patched out of the source for this purpose, without them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import torch
+from torch import nn
+
+import dlrmc
+from dlrmc.bench.machine import describe_machine, find_gpu
+from dlrmc.bench.timing import CudaTimer, measure
+from dlrmc.codegen import includes
+from dlrmc.passes.pipeline import PIPELINE, UNFUSED_PIPELINE
+
+PIPELINES = {"own kernel": UNFUSED_PIPELINE, "row program": PIPELINE}
+CHECK = "0 <= id && id < source.row_count"
+
+
+class Bags(nn.Module):
+    """The bags and their negatives, so that there is something to fuse."""
+
+    def __init__(self, rows: int, dim: int) -> None:
+        super().__init__()
+        self.table = nn.EmbeddingBag(rows, dim, mode="sum")
+
+    def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.table(ids, offsets))
+
+
+def main() -> None:
+    """Print a line for each way to compute the bags and each kind of ids."""
+    given = parse_arguments()
+    device = find_gpu()
+    machine = describe_machine(device)
+    print(f"{machine.gpu}, driver {machine.driver}, torch {machine.torch}, cupy {machine.cupy}")
+    with torch.no_grad(), device:
+        torch.manual_seed(0)
+        model = Bags(given.rows, given.dim).eval()
+        offsets, requests = make_requests(given)
+        count = int(offsets[-1])
+        offsets = offsets[:-1].contiguous()
+        gathered_mb = count * given.dim * 4 / 1e6
+        print(f"{given.rows} x {given.dim}, {given.bags} bags, {count} ids, {gathered_mb:.0f} MB of rows")
+        print(f"{'way':>12} {'checks':>7} {'ids':>8} {'event us':>9} {'wall us':>9} {'error':>9}")
+        for way in PIPELINES:
+            for is_checked in (True, False):
+                for name, ids in requests.items():
+                    measure_one(
+                        model,
+                        (ids, offsets),
+                        f"{way:>12} {'yes' if is_checked else 'no':>7} {name:>8}",
+                        way,
+                        is_checked=is_checked,
+                    )
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--bags", type=int, default=2048)
+    return parser.parse_args()
+
+
+def make_requests(given: argparse.Namespace) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Offsets with the end of the last bag, and ids of both kinds."""
+    lengths = torch.randint(100, 201, (given.bags,))
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    uniform = torch.randint(given.rows, (int(offsets[-1]),))
+    is_hot = torch.rand(uniform.shape) < 0.9
+    return offsets, {"uniform": uniform, "skewed": torch.where(is_hot, given.rows // 3, uniform)}
+
+
+def measure_one(
+    model: Bags, args: tuple[torch.Tensor, torch.Tensor], title: str, way: str, *, is_checked: bool
+) -> None:
+    """Compile, check against eager, time, print."""
+    with compiled_as(way, is_checked=is_checked):
+        step = dlrmc.compile(torch.export.export(model, args), target="cuda").bind(*args)
+    error = float((step() - model(*args)).abs().max())
+    times = measure(step, CudaTimer(args[0].device))
+    print(f"{title} {times.event_us:9.1f} {times.wall_us:9.1f} {error:9.1e}", flush=True)
+
+
+@contextmanager
+def compiled_as(way: str, *, is_checked: bool) -> Iterator[None]:
+    """Other passes, and, for a measurement only, a source that trusts its ids."""
+    compiler = sys.modules[dlrmc.compile.__module__]
+    read = includes.read_include
+
+    def unchecked(name: str) -> str:
+        text = read(name)
+        return text.replace(CHECK, "true") if name == "embedding_bag.cuh" else text
+
+    with mock.patch.object(compiler, "PIPELINE", PIPELINES[way]):
+        if is_checked:
+            yield
+            return
+        if CHECK not in read("embedding_bag.cuh"):
+            raise RuntimeError(f"embedding_bag.cuh has no {CHECK!r} to take out")
+        with mock.patch.object(includes, "read_include", unchecked):
+            yield
+
+
+if __name__ == "__main__":
+    main()
