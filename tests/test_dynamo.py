@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import textwrap
-import tomllib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +15,8 @@ from torch._dynamo.exc import BackendCompilerFailed
 
 from dlrmc import dynamo
 from dlrmc.errors import BoundsError, FallbackWarning, UnsupportedOpsError
+from tests.installed import run_as_installed
 
-ROOT = Path(__file__).parents[1]
 REFERENCE = {"target": "reference"}
 
 
@@ -211,15 +207,6 @@ def test_a_bad_id_is_named() -> None:
 
 
 def test_the_backend_is_listed_and_found_without_an_import(tmp_path: Path) -> None:
-    """As installed: the entry point of pyproject.toml, in a distribution of this name."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (entry,) = project["entry-points"]["torch_dynamo_backends"].items()
-    info = tmp_path / "dlrmc-0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dlrmc\nVersion: 0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(
-        f"[torch_dynamo_backends]\n{entry[0]} = {entry[1]}\n", encoding="utf-8"
-    )
     script = """
         import sys, torch
         assert "dlrmc" in torch._dynamo.list_backends()
@@ -228,13 +215,4 @@ def test_the_backend_is_listed_and_found_without_an_import(tmp_path: Path) -> No
         assert f(torch.tensor([-1.0, 2.0])).tolist() == [1.0, 3.0]
         assert "dlrmc.dynamo" in sys.modules
     """
-    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    run_as_installed(textwrap.dedent(script), tmp_path)
