@@ -66,6 +66,10 @@ class Binder:
     Attributes:
         plain_results: makes the model's results of the tensors of `graph.outputs` where they are one tensor
             or a flat tuple; None where it takes more.
+        positional: takes the tensors of positional arguments in the order of `graph.inputs`, or None where
+            their structure is another; itself None where this takes more.
+        guard: recognises the tensors of earlier good calls.
+        count_check: of the counted inputs, if any.
     """
 
     def __init__(self, program: ImportedProgram, devices: Sequence[str], counted: Sequence[int] = ()) -> None:
@@ -88,8 +92,9 @@ class Binder:
         self._places = [place for _, place in order]
         self._is_in_order = self._places == list(range(len(self._inputs)))
         self._counted = frozenset(counted)
-        self._count_check = CountCheck(program, counted) if counted else None
-        self._guard = MetadataGuard(counted)
+        self.count_check = CountCheck(program, counted) if counted else None
+        self.guard = MetadataGuard(counted)
+        self.positional = self._plan.positional if self._is_in_order else None
         self.plain_results = _plain_results(self._outputs, self._out_spec)
 
     @property
@@ -111,10 +116,10 @@ class Binder:
         if not self._is_in_order or self.plain_results is None:
             return None
         leaves = self._plan.leaves(args, kwargs)
-        if leaves is None or not self._guard.accepts(leaves):
+        if leaves is None or not self.guard.accepts(leaves):
             return None
-        if self._count_check is not None:
-            self._count_check.check(leaves)
+        if self.count_check is not None:
+            self.count_check.check(leaves)
         return leaves
 
     def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
@@ -132,9 +137,9 @@ class Binder:
         tensors = leaves if self._is_in_order else [leaves[place] for place in self._places]
         for place, declared in self._constants:
             check_constant(declared, leaves[place])
-        is_ready = self._guard.accepts(tensors) or self._check(leaves, tensors)
-        if self._count_check is not None:
-            self._count_check.check(tensors)
+        is_ready = self.guard.accepts(tensors) or self._check(leaves, tensors)
+        if self.count_check is not None:
+            self.count_check.check(tensors)
         return Arguments(leaves, tensors, is_ready)
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -156,7 +161,7 @@ class Binder:
                 self._check_tensor(declared.path, leaf, self._types[declared.index], is_counted=is_counted)
         is_ready = all(map(self._is_ready, tensors))
         if is_ready:
-            self._guard.learn(tensors)
+            self.guard.learn(tensors)
         return is_ready
 
     def _is_ready(self, tensor: torch.Tensor) -> bool:

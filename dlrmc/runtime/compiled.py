@@ -43,6 +43,7 @@ class Compiled:
         self._binder = Binder(build.program, self._executor.devices, build.plan.counted)
         self._recognise = self._binder.recognise
         self._plain_results: Any = self._binder.plain_results
+        self._quick = self._executor.quick_call(self._binder)
         self._run = self._executor.run
         self._out = OutArgument(build.program, self._executor.devices[0])
         self._may_take_out = "out" not in self._binder.names
@@ -60,6 +61,8 @@ class Compiled:
             BoundsError: an id or offset is out of range: of this call under `bounds="raise"`, of an earlier
                 one under `"deferred"`; then this call has not run, and the next one will.
         """
+        if not kwargs and (results := self._quick(args)) is not None:
+            return results
         out = kwargs.pop("out", None) if kwargs and self._may_take_out else None
         self._refresh()
         known = self._recognise(args, kwargs)
@@ -76,6 +79,8 @@ class Compiled:
         Raises:
             InputError, BoundsError: as a call.
         """
+        if not kwargs and (results := self._quick(tuple(args))) is not None:
+            return results
         known = self._recognise(args, kwargs)
         if known is None:
             return None

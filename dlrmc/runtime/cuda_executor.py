@@ -12,11 +12,13 @@ from typing import Any
 import torch
 
 from dlrmc.errors import InputError
+from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.cuda_module import launch_all
 from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.device_faults import DeviceFaults
 from dlrmc.runtime.faults import FaultLog
 from dlrmc.runtime.graph_slots import GraphSlot, GraphSlots
+from dlrmc.runtime.quick_call import QuickCall, make_quick_call, no_quick_call
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.stream_order import StreamOrder
 from dlrmc.runtime.tensors import ALIGNMENT_BYTES, is_direct, make_direct
@@ -40,6 +42,7 @@ class CudaExecutor:
 
     Attributes:
         calls: how many calls were issued, captures of the caller's own left out.
+        driver, lock, faults, order, slots, makers: what a call goes through, for the short way.
     """
 
     def __init__(self, program: CudaProgram, log: FaultLog, slots: int = _SLOTS) -> None:
@@ -47,22 +50,22 @@ class CudaExecutor:
         self.calls = 0
         self._program = program
         self._log = log
-        self._driver = driver
-        self._lock = threading.RLock()
+        self.driver = driver
+        self.lock = threading.RLock()
         with driver.entered(), torch.no_grad():
             self._arena = program.new_arena()
-            self._faults = DeviceFaults(driver, program.addresses.checking_grids, is_told=log.is_told)
-            self._order = StreamOrder(driver)
-            self._slots = GraphSlots(program, self._arena, self._faults.address, slots)
+            self.faults = DeviceFaults(driver, program.addresses.checking_grids, is_told=log.is_told)
+            self.order = StreamOrder(driver)
+            self.slots = GraphSlots(program, self._arena, self.faults.address, slots)
         program.residents.shared.add_reader(self)
-        self._makers = [empty_maker(slot.type, driver.device) for slot in program.plan.outputs]
+        self.makers = [empty_maker(slot.type, driver.device) for slot in program.plan.outputs]
 
     def __del__(self) -> None:
         """The arena goes back to torch's pool, so the last call must be over."""
-        if (order := getattr(self, "_order", None)) is None:
+        if (order := getattr(self, "order", None)) is None:
             return
         with contextlib.suppress(Exception):  # the driver may be gone when the process ends
-            if not self._driver.is_capturing():  # a wait would spoil the capture
+            if not self.driver.is_capturing():  # a wait would spoil the capture
                 order.wait()
 
     @property
@@ -85,6 +88,12 @@ class CudaExecutor:
         """Those of the program."""
         return self._program.residents.shared
 
+    def quick_call(self, binder: Binder) -> QuickCall:
+        """The short way of a call; see `Executor.quick_call`."""
+        if self._log.in_call:
+            return no_quick_call
+        return make_quick_call(self, binder, self.weights)
+
     def replica(self) -> CudaExecutor:
         """Another instance over the same code and weights."""
         return CudaExecutor(self._program, self._log)
@@ -103,31 +112,31 @@ class CudaExecutor:
 
     def check(self) -> None:
         """Wait for all calls and raise what they recorded; see `Executor.check`."""
-        with self._lock, self._driver.entered():
-            self._driver.synchronize()
-            if self._faults.news[0]:
+        with self.lock, self.driver.entered():
+            self.driver.synchronize()
+            if self.faults.news[0]:
                 self._raise_news()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """No call runs meanwhile; see `Executor.paused`."""
-        with self._lock, self._driver.entered():
-            self._driver.synchronize()
+        with self.lock, self.driver.entered():
+            self.driver.synchronize()
             yield
 
     def raise_recorded(self) -> None:
         """Raise what is known by now; see `Executor.raise_recorded`."""
-        if not self._faults.news[0]:
+        if not self.faults.news[0]:
             return
-        with self._lock, self._driver.entered():
-            if self._faults.news[0]:
+        with self.lock, self.driver.entered():
+            if self.faults.news[0]:
                 self._raise_news()
 
     def fault_count(self) -> int:
         """Faults in all calls up to now; see `Executor.fault_count`."""
-        with self._lock, self._driver.entered():
-            self._order.wait()
-            return self._log.total + self._faults.count()
+        with self.lock, self.driver.entered():
+            self.order.wait()
+            return self._log.total + self.faults.count()
 
     # -- one call --------------------------------------------------------------------------------------------
 
@@ -139,25 +148,25 @@ class CudaExecutor:
         is_ready: bool = False,
     ) -> list[torch.Tensor]:
         """One call; see `Executor.run`. Flat: a call of a small model takes the GPU a few microseconds."""
-        driver = self._driver
+        driver = self.driver
         if driver.has_other_devices and driver.current_device() != driver.index:
             with driver.entered():
                 return self.run(inputs, outputs, is_ready=is_ready)
-        with self._lock:
+        with self.lock:
             if driver.is_capturing():
                 return self.record_capture(inputs, outputs)
-            if self._faults.news[0]:
+            if self.faults.news[0]:
                 self._raise_news()
-            stream, order = driver.current_stream(driver.index), self._order
+            stream, order = driver.current_stream(driver.index), self.order
             if stream != order.last:
                 order.follow(stream)
             kept = inputs if is_ready else self._place_all(inputs, is_capturing=False)
             if outputs is None:
-                outputs = [make() for make in self._makers]
+                outputs = [make() for make in self.makers]
             addresses = tuple(map(data_ptr, outputs))
-            slot = self._slots.find(kept, addresses)
+            slot = self.slots.find(kept, addresses)
             if slot is None:
-                slot, kept = self._write(kept, addresses, stream)
+                slot, kept = self.write(kept, addresses, stream)
             if slot.handle:
                 driver.launch_graph(slot.handle, stream)
             if order.is_foreign:
@@ -167,7 +176,7 @@ class CudaExecutor:
                 self.check()
         return outputs
 
-    def _write(
+    def write(
         self, inputs: list[torch.Tensor], outputs: tuple[int, ...], stream: int
     ) -> tuple[GraphSlot, list[torch.Tensor]]:
         """The slot of a call at new addresses, and the tensors to keep until the launch."""
@@ -175,7 +184,7 @@ class CudaExecutor:
         if reduce(or_, addresses, 0) % ALIGNMENT_BYTES:
             inputs = [make_direct(tensor.detach()) for tensor in inputs]
             addresses = addresses_of(inputs)
-        return self._slots.write(inputs, addresses, outputs, stream), inputs
+        return self.slots.write(inputs, addresses, outputs, stream), inputs
 
     def record_capture(
         self, inputs: Sequence[torch.Tensor], outputs: list[torch.Tensor] | None
@@ -186,13 +195,13 @@ class CudaExecutor:
         pool. Nothing may wait meanwhile, and nothing is raised.
         """
         program = self._program
-        stream = self._driver.current_stream(self._driver.index)
+        stream = self.driver.current_stream(self.driver.index)
         placed = self._place_all(inputs, is_capturing=True)
         if outputs is None:
-            outputs = [make() for make in self._makers]
+            outputs = [make() for make in self.makers]
         arena, table = program.new_arena(), program.new_table()
         table.write(program.cells(placed, outputs), stream)
-        launch_all(program.launches(arena, table, self._faults.address), stream, self._driver.launch_kernel)
+        launch_all(program.launches(arena, table, self.faults.address), stream, self.driver.launch_kernel)
         return outputs
 
     @torch.no_grad()
@@ -215,8 +224,8 @@ class CudaExecutor:
 
     def _raise_news(self) -> None:
         """Take the fault that the host was told of, once, and raise it."""
-        self._order.wait()
-        fault = self._faults.take()
+        self.order.wait()
+        fault = self.faults.take()
         if fault is not None:
             self._log.count(fault)
             raise self._log.error(fault)
@@ -225,28 +234,28 @@ class CudaExecutor:
 
     def fix(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> GraphSlot:
         """The slot that reads and writes these very tensors from now on."""
-        with self._lock, self._driver.entered():
-            stream = self._driver.current_stream(self._driver.index)
-            self._order.follow(stream)
-            slot, _ = self._write(list(inputs), tuple(addresses_of(outputs)), stream)
-            if self._order.is_foreign:
-                self._order.record()
+        with self.lock, self.driver.entered():
+            stream = self.driver.current_stream(self.driver.index)
+            self.order.follow(stream)
+            slot, _ = self.write(list(inputs), tuple(addresses_of(outputs)), stream)
+            if self.order.is_foreign:
+                self.order.record()
             return slot
 
     def repeat(self, slot: GraphSlot, on_capture: Callable[[], Any]) -> None:
         """Launch what a slot holds, or call `on_capture` inside the caller's own capture."""
-        driver = self._driver
+        driver = self.driver
         if driver.has_other_devices and driver.current_device() != driver.index:
             with driver.entered():
                 self.repeat(slot, on_capture)
             return
-        with self._lock:
+        with self.lock:
             if driver.is_capturing():
                 on_capture()
                 return
-            if self._faults.news[0]:
+            if self.faults.news[0]:
                 self._raise_news()
-            stream, order = driver.current_stream(driver.index), self._order
+            stream, order = driver.current_stream(driver.index), self.order
             if stream != order.last:
                 order.follow(stream)
             if slot.handle:
@@ -259,8 +268,8 @@ class CudaExecutor:
 
     def fresh_outputs(self) -> list[torch.Tensor]:
         """Tensors for one call's results."""
-        with self._driver.entered():
-            return [make() for make in self._makers]
+        with self.driver.entered():
+            return [make() for make in self.makers]
 
 
 class CudaBoundCall:

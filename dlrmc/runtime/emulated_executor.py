@@ -14,9 +14,11 @@ from dlrmc.codegen.fault_record import FAULTS_DTYPE
 from dlrmc.codegen.source import ModuleSource
 from dlrmc.emulator.module import EmulatedModule
 from dlrmc.runtime.addresses import AddressMap, Bases
+from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.bound_call import RepeatedCall
 from dlrmc.runtime.counted_inputs import CountedInputs
 from dlrmc.runtime.faults import FaultLog, fault_count, first_fault
+from dlrmc.runtime.quick_call import QuickCall, no_quick_call
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.tensors import empty, make_direct
 from dlrmc.runtime.torch_internals import addresses_of
@@ -83,6 +85,10 @@ class EmulatedExecutor:
     def weights(self) -> SharedWeights:
         """Those of the program."""
         return self._residents.shared
+
+    def quick_call(self, binder: Binder) -> QuickCall:
+        """Every call goes the long way."""
+        return no_quick_call
 
     def replica(self) -> EmulatedExecutor:
         """Another instance over the same code and weights."""

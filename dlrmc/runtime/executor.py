@@ -8,6 +8,8 @@ from typing import Protocol
 
 import torch
 
+from dlrmc.runtime.binding import Binder
+from dlrmc.runtime.quick_call import QuickCall
 from dlrmc.runtime.shared_weights import SharedWeights
 
 
@@ -54,6 +56,10 @@ class Executor(Protocol):
             BoundsError: under `bounds="raise"` a fault of this call, under `"deferred"` one of an earlier
                 call.
         """
+        ...
+
+    def quick_call(self, binder: Binder) -> QuickCall:
+        """A function that runs ordinary calls in the shortest way, and gives None for any other."""
         ...
 
     def bind(self, inputs: Sequence[torch.Tensor]) -> BoundCall:

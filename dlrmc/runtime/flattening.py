@@ -7,10 +7,15 @@ structures are tuples, lists and dictionaries; for those a plan of a few small f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 # Appends the leaves of a value to a list; False where the value has another structure.
 Flattener = Callable[[Any, list[Any]], bool]
+# The leaves of positional arguments; None where they have another structure.
+Positional = Callable[[Sequence[Any]], list[Any] | None]
+# For each argument None, or the type and length of a flat sequence.
+_Shallow = list[tuple[type | None, int]]
 
 
 class FlatteningPlan:
@@ -29,20 +34,18 @@ class FlatteningPlan:
         self._kwargs = [(name, _flattener(value, is_leaf)) for name, value in kwargs.items()]
         self._shallow = _shallow_args(args, kwargs, is_leaf)
 
+    @property
+    def positional(self) -> Positional | None:
+        """The quick way to the leaves of positional arguments; None where the structure takes more."""
+        return None if self._shallow is None else partial(_shallow_leaves, self._shallow, len(self._shallow))
+
     def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """The leaves, or None where the structure is another, or one that this plan cannot tell."""
         if len(args) != len(self._args) or len(kwargs) != len(self._kwargs):
             return None
-        leaves: list[Any] = []
         if self._shallow is not None:
-            for (kind, count), value in zip(self._shallow, args):  # noqa: B905 - equal lengths, checked above
-                if kind is None:
-                    leaves.append(value)
-                elif type(value) is kind and len(value) == count:
-                    leaves += value
-                else:
-                    return None
-            return leaves
+            return _shallow_leaves(self._shallow, len(self._shallow), args)
+        leaves: list[Any] = []
         for flatten, value in zip(self._args, args):  # noqa: B905 - equal lengths, checked above
             if not flatten(value, leaves):
                 return None
@@ -52,11 +55,25 @@ class FlatteningPlan:
         return leaves
 
 
+def _shallow_leaves(shallow: _Shallow, count: int, args: Sequence[Any]) -> list[Any] | None:
+    if len(args) != count:
+        return None
+    leaves: list[Any] = []
+    for (kind, length), value in zip(shallow, args):  # noqa: B905 - equal lengths, checked above
+        if kind is None:
+            leaves.append(value)
+        elif type(value) is kind and len(value) == length:
+            leaves += value
+        else:
+            return None
+    return leaves
+
+
 def _shallow_args(
     args: Sequence[Any], kwargs: Mapping[str, Any], is_leaf: Callable[[Any], bool]
-) -> list[tuple[type | None, int]] | None:
+) -> _Shallow | None:
     """Type and length of each argument, where all are leaves (None, 1) or sequences of leaves, else None."""
-    shallow: list[tuple[type | None, int]] = []
+    shallow: _Shallow = []
     for value in args:
         if is_leaf(value):
             shallow.append((None, 1))

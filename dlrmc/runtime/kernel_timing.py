@@ -65,7 +65,7 @@ def repeated_kernels(
         stream = driver.current_stream(driver.index)
         arena, table, outputs = program.new_arena(), program.new_table(), executor.fresh_outputs()
         table.write(program.cells(inputs, outputs), stream)
-        launches = program.launches(arena, table, executor._faults.address)
+        launches = program.launches(arena, table, executor.faults.address)
         if launches:
             # It has a name: a graph that nobody holds is destroyed before it is launched.
             whole = driver.make_graph(launches)

@@ -10,7 +10,9 @@ import torch
 
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.reference import evaluate
+from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.bound_call import RepeatedCall
+from dlrmc.runtime.quick_call import QuickCall, no_quick_call
 from dlrmc.runtime.shared_weights import SharedWeights, checked_weight
 from dlrmc.runtime.tensors import empty, to_numpy, to_torch
 
@@ -48,6 +50,10 @@ class ReferenceExecutor:
     def memory_bytes(self) -> int:
         """Nothing is held between calls."""
         return 0
+
+    def quick_call(self, binder: Binder) -> QuickCall:
+        """Every call goes the long way."""
+        return no_quick_call
 
     def replica(self) -> ReferenceExecutor:
         """Another instance over the same graph and weights."""

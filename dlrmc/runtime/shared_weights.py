@@ -44,6 +44,10 @@ class SharedWeights:
 
     Args:
         device: where kernels run.
+
+    Attributes:
+        watched: the tensors that copies were made of.
+        versions: torch's version counters of these when the copies were made.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -56,8 +60,8 @@ class SharedWeights:
         self._unread: dict[str, torch.Tensor] = {}
         self._placed: dict[str, torch.Tensor] = {}
         self._derived: dict[str, tuple[Node, weakref.ref[torch.Tensor]]] = {}
-        self._watched: tuple[torch.Tensor, ...] = ()
-        self._versions: tuple[int, ...] = ()
+        self.watched: tuple[torch.Tensor, ...] = ()
+        self.versions: tuple[int, ...] = ()
 
     # -- at load ---------------------------------------------------------------------------------------------
 
@@ -143,18 +147,18 @@ class SharedWeights:
             InputError: a buffer that was read into the program as a constant was written, or a CUDA graph is
                 being captured.
         """
-        if not self._watched or tuple(map(_version, self._watched)) == self._versions:
+        if not self.watched or tuple(map(_version, self.watched)) == self.versions:
             return
         with self._lock:
-            versions = tuple(map(_version, self._watched))
-            if versions == self._versions:
+            versions = tuple(map(_version, self.watched))
+            if versions == self.versions:
                 return
             for name, (tensor, snapshot) in self._baked.items():
                 if not torch.equal(tensor, snapshot):
                     raise _baked_error(name)
             with self._all_paused():
                 self._write_copies()
-            self._versions = versions
+            self.versions = versions
 
     def update(self, state: Mapping[str, torch.Tensor]) -> None:
         """Write new values into the user's own tensors, and all copies anew, while no call runs.
@@ -176,7 +180,7 @@ class SharedWeights:
                 for target, value in values.items():
                     self._users[target].copy_(value)
                 self._write_copies()
-            self._versions = tuple(map(_version, self._watched))
+            self.versions = tuple(map(_version, self.watched))
 
     def _check_update(self, name: str, target: str, value: Any) -> None:
         if not isinstance(value, torch.Tensor):
@@ -232,8 +236,8 @@ class SharedWeights:
             targets += _sources(node)
         watched = [self._users[target] for target in dict.fromkeys(targets)]
         watched += [tensor for tensor, _snapshot in self._baked.values()]
-        self._watched = tuple(tensor for tensor in watched if not tensor.is_inference())
-        self._versions = tuple(map(_version, self._watched))
+        self.watched = tuple(tensor for tensor in watched if not tensor.is_inference())
+        self.versions = tuple(map(_version, self.watched))
 
 
 def checked_weight(node: Node, weights: Mapping[str, torch.Tensor]) -> torch.Tensor:

@@ -82,7 +82,7 @@ def _time_us(
     driver = program.driver
     arena, table = program.new_arena(), program.new_table()
     table.write(program.cells(inputs, outputs), driver.current_stream(driver.index))
-    launches = program.launches(arena, table, executor._faults.address)
+    launches = program.launches(arena, table, executor.faults.address)
     once_us = min(_replay_us(driver, launches, 3))
     count = max(2, min(_MOST_LAUNCHES, int(_REPLAY_US / max(once_us, 1.0))))
     return statistics.median(_replay_us(driver, list(launches) * count, _ROUNDS)) / count

@@ -128,7 +128,7 @@ def test_a_table_that_was_not_written_is_not_believed(fake):
     def fail(*arguments):
         raise driver_error
 
-    slots = lookup._executor._slots._by_outputs.values()
+    slots = lookup._executor.slots._by_outputs.values()
     for slot in slots:
         slot.table._launch_kernel = fail
     with pytest.raises(RuntimeError, match="launch failed"):

@@ -1,0 +1,278 @@
+"""Many calls with changing inputs, batches and streams: every answer right, and memory flat.
+
+    python benchmarks/soak.py                                  # 100,000 calls on a GPU
+    python benchmarks/soak.py --target emulate --calls 500     # the same without a GPU
+
+A call takes a request at random from a pool: another batch, other numbers of ids, other values. Its tensors
+are at random the pool's own, fresh ones at new addresses, or ones that stay in place and are written before
+the call; results are at random fresh ones or the caller's own (`out=`), some kept for a while; each call is
+on one of several streams. Every answer is compared with what eager PyTorch gave for the same values. Memory
+is taken down at equal steps: torch's allocator, what the driver says is in use, and the resident set of the
+process. It is flat where the last third needs no more than the third before.
+
+The exit status is 1 where an answer was wrong or memory grew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import Dim
+
+import dlrmc
+from dlrmc.runtime.compiled import Compiled
+
+TABLES, ROWS, WIDTH = 3, 1000, 8
+BATCHES = (1, 2, 5, 16, 33)
+LONGEST_BAG = 6
+POOL = 12  # requests of each batch
+KEPT = 16  # earlier results that are compared late
+STREAMS = 3
+STEPS = 20
+# Relative and absolute: sums of other orders.
+TOLERANCE = (1e-4, 1e-5)
+# Growth that is no leak: the allocator of the C library rounds up.
+RSS_SLACK_MB = 8.0
+DEVICE_SLACK_MB = 0.0
+DRIVER_SLACK_MB = 4.0
+
+
+class Recommender(nn.Module):
+    """A dense layer beside bags of any length, and a layer on both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.bags = nn.ModuleList(nn.EmbeddingBag(ROWS, WIDTH, mode="sum") for _ in range(TABLES))
+        self.bottom = nn.Linear(3, WIDTH)
+        self.top = nn.Linear(WIDTH * (TABLES + 1), 1)
+
+    def forward(
+        self, dense: torch.Tensor, ids: list[torch.Tensor], offsets: list[torch.Tensor]
+    ) -> torch.Tensor:
+        parts = [torch.relu(self.bottom(dense))]
+        parts += [bag(i, o) for bag, i, o in zip(self.bags, ids, offsets, strict=True)]
+        return torch.sigmoid(self.top(torch.cat(parts, dim=1)))
+
+
+@dataclass(frozen=True)
+class Request:
+    """Arguments of one call, and what eager PyTorch gives for them."""
+
+    args: tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]
+    expected: torch.Tensor
+
+    def fresh(self) -> Request:
+        """The same values at new addresses."""
+        dense, ids, offsets = self.args
+        return Request((dense.clone(), [*map(torch.clone, ids)], [*map(torch.clone, offsets)]), self.expected)
+
+    def written_into(self, place: Request) -> Request:
+        """The same values, written into the tensors of another request of these sizes."""
+        dense, ids, offsets = place.args
+        dense.copy_(self.args[0])
+        for target, source in zip([*ids, *offsets], [*self.args[1], *self.args[2]], strict=True):
+            target.resize_(source.shape).copy_(source)
+        return Request(place.args, self.expected)
+
+
+def make_args(batch: int, seed: int, device: str) -> tuple[Any, Any, Any]:
+    """Bags of 0 to LONGEST_BAG ids, another number for each table."""
+    generator = torch.Generator().manual_seed(seed)
+    ids, offsets = [], []
+    for _ in range(TABLES):
+        lengths = torch.randint(LONGEST_BAG + 1, (batch,), generator=generator)
+        offsets.append((torch.cumsum(lengths, 0) - lengths).to(device))
+        ids.append(torch.randint(ROWS, (int(lengths.sum()),), generator=generator).to(device))
+    return torch.randn(batch, 3, generator=generator).to(device), ids, offsets
+
+
+def compile_model(model: nn.Module, device: str, target: str, cache_dir: Path | None) -> Compiled:
+    """The model with a dynamic batch and any numbers of ids."""
+    batch = Dim("batch", min=1, max=max(BATCHES))
+    most = LONGEST_BAG * max(BATCHES)
+    ids = [{0: Dim(f"ids{number}", min=0, max=most)} for number in range(TABLES)]
+    shapes = ({0: batch}, ids, [{0: batch}] * TABLES)
+    exported = torch.export.export(model, make_args(4, 0, device), dynamic_shapes=shapes)
+    options: dict[str, Any] = {"target": target, "batch_sizes": BATCHES}
+    return dlrmc.compile(exported, **options, **({"cache_dir": cache_dir} if cache_dir else {}))
+
+
+class Answers:
+    """Compares answers where they are, without a wait for each."""
+
+    def __init__(self, device: str) -> None:
+        self._wrong = torch.zeros((), dtype=torch.int64, device=device)
+        self.compared = 0
+
+    def compare(self, found: torch.Tensor, expected: torch.Tensor) -> None:
+        """Count an answer that is not eager's."""
+        self._wrong += ~torch.isclose(found, expected, *TOLERANCE).all()
+        self.compared += 1
+
+    @property
+    def wrong(self) -> int:
+        """How many were not eager's; waits."""
+        return int(self._wrong)
+
+
+class Lane:
+    """One stream of calls: tensors of its own that are written in place, and results that wait.
+
+    Args:
+        pool: requests by batch.
+        stream: on which everything runs; None for the CPU.
+        device: of all tensors.
+    """
+
+    def __init__(self, pool: dict[int, list[Request]], stream: Any, device: str) -> None:
+        self._pool = pool
+        self._context: Callable[[], Any] = (lambda: torch.cuda.stream(stream)) if stream else nullcontext
+        with self._context():
+            self._places = {batch: requests[0].fresh() for batch, requests in pool.items()}
+            self._out = {batch: torch.empty(batch, 1, device=device) for batch in pool}
+            self.answers = Answers(device)
+        self._kept: deque[tuple[torch.Tensor, torch.Tensor]] = deque()
+
+    def call(self, compiled: Compiled, chance: random.Random) -> None:
+        """One call of a request at random."""
+        batch = chance.choice(BATCHES)
+        request, way = chance.choice(self._pool[batch]), chance.randrange(4)
+        with self._context():
+            if way == 0:
+                request = request.fresh()
+            elif way == 1:
+                request = request.written_into(self._places[batch])
+            if chance.randrange(4) == 0:
+                found = compiled(*request.args, out=self._out[batch])
+                self.answers.compare(found, request.expected)
+                return
+            self._kept.append((compiled(*request.args), request.expected))
+            if len(self._kept) > KEPT:
+                self.answers.compare(*self._kept.popleft())
+
+    def finish(self) -> None:
+        """Compare the results that wait."""
+        with self._context():
+            while self._kept:
+                self.answers.compare(*self._kept.popleft())
+
+
+@dataclass(frozen=True)
+class Memory:
+    """MB held: by torch's allocator on the device, by all on the device, by the process on the host."""
+
+    device: float
+    driver: float
+    rss: float
+
+
+def read_memory(device: str) -> Memory:
+    """What is held now, after all work is done."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    rss = pages * 4096 / 2**20
+    if device != "cuda":
+        return Memory(0.0, 0.0, rss)
+    torch.cuda.synchronize()
+    free, total = torch.cuda.mem_get_info()
+    return Memory(torch.cuda.memory_allocated() / 2**20, (total - free) / 2**20, rss)
+
+
+def growth(readings: list[Memory]) -> Memory:
+    """How much more the last third needs at most than the third before."""
+    third = max(len(readings) // 3, 1)
+    early, late = readings[-2 * third : -third] or readings[:1], readings[-third:]
+    return Memory(
+        *(
+            max(getattr(each, name) for each in late) - max(getattr(each, name) for each in early)
+            for name in ("device", "driver", "rss")
+        )
+    )
+
+
+def is_flat(readings: list[Memory]) -> bool:
+    """Whether memory did not grow by more than what is no leak."""
+    grown = growth(readings)
+    return grown.device <= DEVICE_SLACK_MB and grown.driver <= DRIVER_SLACK_MB and grown.rss <= RSS_SLACK_MB
+
+
+def soak(
+    calls: int, target: str = "cuda", *, seed: int = 0, cache_dir: Path | None = None
+) -> Iterator[tuple[int, int, float, Memory]]:
+    """Run the calls; after each of STEPS equal parts (calls made, answers wrong, us a call, memory)."""
+    device = "cuda" if target == "cuda" else "cpu"
+    model = Recommender().eval().to(device)
+    compiled = compile_model(model, device, target, cache_dir)
+    chance = random.Random(seed)
+    with torch.no_grad():
+        pool = {
+            batch: [Request(args, model(*args)) for args in made]
+            for batch in BATCHES
+            for made in [[make_args(batch, 100 * batch + n, device) for n in range(POOL)]]
+        }
+        streams: list[Any] = [None]
+        if device == "cuda":
+            torch.cuda.synchronize()
+            streams = [torch.cuda.default_stream(), *(torch.cuda.Stream() for _ in range(STREAMS - 1))]
+        lanes = [Lane(pool, stream, device) for stream in streams]
+        made = 0
+        for step in range(1, STEPS + 1):
+            start, first = time.perf_counter(), made
+            while made < calls * step // STEPS:
+                chance.choice(lanes).call(compiled, chance)
+                made += 1
+            for lane in lanes:
+                lane.finish()
+            memory = read_memory(device)
+            time_us = (time.perf_counter() - start) / max(made - first, 1) * 1e6
+            yield made, sum(lane.answers.wrong for lane in lanes), time_us, memory
+        compiled.check()
+        compared = sum(lane.answers.compared for lane in lanes)
+        assert compared == calls == compiled.calls, (compared, calls, compiled.calls)
+
+
+def main() -> int:
+    """Run, print a table, and say whether all is well."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--target", default="cuda", choices=["cuda", "emulate", "reference"])
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    print("|   calls | wrong | us/call | torch MB | device MB | host RSS MB |")
+    print("| ------: | ----: | ------: | -------: | --------: | ----------: |")
+    readings: list[Memory] = []
+    wrong = 0
+    for made, wrong, time_us, memory in soak(given.calls, given.target, seed=given.seed):
+        print(
+            f"| {made:7d} | {wrong:5d} | {time_us:7.1f} | {memory.device:8.3f} | {memory.driver:9.1f} | "
+            f"{memory.rss:11.1f} |",
+            flush=True,
+        )
+        readings.append(memory)
+    grown = growth(readings)
+    print(
+        f"grown in the last third: torch {grown.device:+.3f}, device {grown.driver:+.1f}, "
+        f"host {grown.rss:+.1f} MB"
+    )
+    is_good = is_flat(readings) and not wrong
+    print("every answer right, memory flat" if is_good else "FAILED")
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

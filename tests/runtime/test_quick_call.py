@@ -1,0 +1,139 @@
+"""The short way of a call: which calls take it, and that every other goes the long way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dlrmc.errors import BoundsError
+from dlrmc.options import Options
+from dlrmc.runtime.compiled import Compiled
+from tests.runtime.fake_cuda import FakeDriver, compile_on_fake_cuda
+from tests.runtime.programs import DENSE, IDS, LOOKUP, TABLE, eager_lookup, make_build, make_program
+
+PACKED = """graph @packed {
+  input %x : f32[2,3]
+  weight %w : f32[4,3] = "w"
+  %wt = derive(%w) {
+    %t = permute(%w) {perm=[1,0]} : f32[3,4]
+    yield %t
+  } : f32[3,4]
+  %y = mm(%x, %wt) : f32[2,4]
+  return %y
+}
+"""
+
+
+def compile_text(
+    text: str,
+    cache_dir: Path,
+    weights: dict[str, torch.Tensor],
+    args: tuple[str, ...],
+    results: Any,
+    **more: Any,
+) -> tuple[Compiled, FakeDriver]:
+    program = make_program(text, weights, args, {}, results)
+    return compile_on_fake_cuda(make_build(program, Options(target="emulate", cache_dir=cache_dir, **more)))
+
+
+@pytest.fixture
+def lookup(cache_dir: Path) -> tuple[Compiled, FakeDriver]:
+    compiled, driver = compile_text(LOOKUP, cache_dir, {"table": TABLE}, ("dense", "ids"), (0, 1))
+    compiled(DENSE, IDS)
+    return compiled, driver
+
+
+def agree(found: Any, dense: torch.Tensor = DENSE, ids: torch.Tensor = IDS) -> None:
+    for one, other in zip(found, eager_lookup(dense, ids), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_ordinary_calls_take_it(lookup: tuple[Compiled, FakeDriver]) -> None:
+    compiled, driver = lookup
+    agree(compiled._quick((DENSE, IDS)))
+    fresh = DENSE + 1, IDS.flip(0)
+    agree(compiled._quick(fresh), *fresh)
+    fresh[0].mul_(2)
+    agree(compiled._quick(fresh), *fresh)
+    assert compiled.calls == 4
+    assert [event[0] for event in driver.events].count("graph") == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda driver: setattr(driver, "captures", True),
+        lambda driver: setattr(driver, "stream", 7),
+    ],
+    ids=["a capture", "another stream"],
+)
+def test_captures_and_other_streams_go_the_long_way(
+    change: Callable[[FakeDriver], None], lookup: tuple[Compiled, FakeDriver]
+) -> None:
+    compiled, driver = lookup
+    change(driver)
+    assert compiled._quick((DENSE, IDS)) is None
+    agree(compiled(DENSE, IDS))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (DENSE,),
+        (DENSE.double(), IDS),
+        (DENSE.t().contiguous().t(), IDS),
+        (DENSE[:2], IDS),
+        ([DENSE], IDS),
+        (DENSE, IDS.tolist()),
+        (torch._neg_view(DENSE), IDS),
+    ],
+    ids=["fewer", "dtype", "strides", "shape", "structure", "a list", "lazy"],
+)
+def test_other_arguments_go_the_long_way(args: tuple[Any, ...], lookup: tuple[Compiled, FakeDriver]) -> None:
+    assert lookup[0]._quick(args) is None
+    assert lookup[0].calls == 1
+
+
+def test_tensors_that_change_in_place_go_the_long_way(lookup: tuple[Compiled, FakeDriver]) -> None:
+    compiled, _ = lookup
+    dense, ids = DENSE.clone(), IDS.clone()
+    compiled(dense, ids)
+    ids.resize_(2)
+    assert compiled._quick((dense, ids)) is None
+    ids = IDS.clone()
+    compiled(dense, ids)
+    dense.data = DENSE + 5
+    agree(compiled._quick((dense, ids)), DENSE + 5)
+    dense.set_((DENSE + 7).t().contiguous().t())
+    assert compiled._quick((dense, ids)) is None
+    agree(compiled(dense, ids), DENSE + 7)
+
+
+def test_a_fault_that_waits_is_raised_by_the_long_way(lookup: tuple[Compiled, FakeDriver]) -> None:
+    compiled, _ = lookup
+    compiled(DENSE, torch.tensor([1, 99, 0, 0]))
+    assert compiled._quick((DENSE, IDS)) is None
+    with pytest.raises(BoundsError):
+        compiled(DENSE, IDS)
+    agree(compiled._quick((DENSE, IDS)))
+
+
+def test_raise_goes_the_long_way(cache_dir: Path) -> None:
+    compiled, _ = compile_text(LOOKUP, cache_dir, {"table": TABLE}, ("dense", "ids"), (0, 1), bounds="raise")
+    compiled(DENSE, IDS)
+    assert compiled._quick((DENSE, IDS)) is None
+
+
+def test_written_weights_go_the_long_way(cache_dir: Path) -> None:
+    weight, x = torch.randn(4, 3), torch.randn(2, 3)
+    compiled, _ = compile_text(PACKED, cache_dir, {"w": weight}, ("x",), 0)
+    compiled(x)
+    assert compiled._quick((x,)) is not None
+    weight.mul_(3)
+    assert compiled._quick((x,)) is None
+    torch.testing.assert_close(compiled(x), x @ weight.t())
+    torch.testing.assert_close(compiled._quick((x,)), x @ weight.t())
