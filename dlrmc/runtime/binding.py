@@ -24,12 +24,11 @@ from dlrmc.frontend.program import (
     UserOutput,
     ValueOutput,
 )
-from dlrmc.ir.types import TensorType
 from dlrmc.runtime.argument_checks import check_constant, outline
 from dlrmc.runtime.counted_inputs import CountCheck
 from dlrmc.runtime.flattening import FlatteningPlan
 from dlrmc.runtime.metadata_guard import MetadataGuard
-from dlrmc.runtime.tensors import TORCH_DTYPES, describe
+from dlrmc.runtime.tensor_check import TensorCheck
 
 _ROOT = re.compile(r"[^.\[]+")
 
@@ -77,9 +76,7 @@ class Binder:
         self._out_spec = program.out_spec
         self._inputs = program.inputs
         self._outputs = program.outputs
-        self._types = tuple(node.type for node in program.graph.inputs)
         self._devices = tuple(devices)
-        self._dims = {(each.path, each.dim): each for each in program.input_dims}
         self._positional, self._keywords = self._argument_names()
         args, kwargs = pytree.tree_unflatten([_LEAF] * len(self._inputs), self._in_spec)
         self._plan = FlatteningPlan(args, kwargs, lambda value: value is _LEAF)
@@ -91,7 +88,7 @@ class Binder:
         )
         self._places = [place for _, place in order]
         self._is_in_order = self._places == list(range(len(self._inputs)))
-        self._counted = frozenset(counted)
+        self._tensor_check = TensorCheck(program, devices, counted)
         self.count_check = CountCheck(program, counted) if counted else None
         self.guard = MetadataGuard(counted)
         self.positional = self._plan.positional if self._is_in_order else None
@@ -157,8 +154,7 @@ class Binder:
         """Check every tensor; whether all may be read where they lie."""
         for declared, leaf in zip(self._inputs, leaves, strict=True):
             if isinstance(declared, TensorInput):
-                is_counted = declared.index in self._counted
-                self._check_tensor(declared.path, leaf, self._types[declared.index], is_counted=is_counted)
+                self._tensor_check.check(declared, leaf)
         is_ready = all(map(self._is_ready, tensors))
         if is_ready:
             self.guard.learn(tensors)
@@ -253,41 +249,6 @@ class Binder:
 
     def _paths(self) -> tuple[str, ...]:
         return tuple(declared.path for declared in self._inputs)
-
-    # -- leaves ----------------------------------------------------------------------------------------------
-
-    def _check_tensor(self, path: str, leaf: Any, expected: TensorType, *, is_counted: bool) -> None:
-        if not isinstance(leaf, torch.Tensor):
-            hint = "pass a torch.Tensor"
-            raise InputError(path, found=f"a {type(leaf).__name__}", expected=f"tensor {expected}", hint=hint)
-        if leaf.dtype != TORCH_DTYPES[expected.dtype]:
-            hint = f"{path}.to({TORCH_DTYPES[expected.dtype]}), or export again with this dtype"
-            raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
-        if tuple(leaf.shape) != expected.shape and not (is_counted and leaf.ndim == 1):
-            hint = self._shape_hint(path, leaf, expected)
-            raise InputError(path, found=describe(leaf), expected=str(expected), hint=hint)
-        if leaf.layout is not torch.strided:
-            raise InputError(
-                path, found=f"layout {leaf.layout}", expected="a dense tensor", hint="to_dense()"
-            )
-        if str(leaf.device) not in self._devices:
-            found = f"a tensor on {leaf.device}"
-            hint = f"{path}.to({self._devices[0]!r})"
-            raise InputError(path, found=found, expected=f"one on {' or '.join(self._devices)}", hint=hint)
-
-    def _shape_hint(self, path: str, leaf: torch.Tensor, expected: TensorType) -> str:
-        if leaf.ndim != len(expected.shape):
-            return f"a tensor of {len(expected.shape)} dimensions"
-        dims = [i for i, (a, b) in enumerate(zip(leaf.shape, expected.shape, strict=True)) if a != b]
-        tied = [dim for dim in dims if (each := self._dims.get((path, dim))) and each.symbol]
-        if tied:
-            texts = [f"dimension {dim} is {self._dims[path, dim].symbol}" for dim in tied]
-            return f"{', '.join(texts)}, and another input says {expected.shape[tied[0]]}"
-        dims_text = ", ".join(f"dimension {i} at {expected.shape[i]}" for i in dims)
-        return (
-            f"the export fixed {dims_text}; export again with an example of this size, or with "
-            "dynamic_shapes= and a torch.export.Dim for any size (an example of 1 is fixed by Dim.AUTO)"
-        )
 
 
 def _plain_results(

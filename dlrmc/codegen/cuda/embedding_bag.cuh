@@ -191,6 +191,7 @@ struct EmbeddingBag {
     static __device__ __forceinline__ void add_from(const BagSource& source, long long bag,
                                                     const BagBounds& bounds, long long at, int first_column,
                                                     Sum& sum) {
+        static_assert((Kind::IN_FLIGHT & (Kind::IN_FLIGHT - 1)) == 0, "the rest of a bag is cut into halves");
         if (at >= bounds.end) return;
         Places<Kind::IN_FLIGHT> places;
         load_next(source, bag, at, bounds, places);

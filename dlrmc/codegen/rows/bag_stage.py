@@ -35,9 +35,10 @@ def emit_bag_stage(stage: Node, anchor: Node, context: StageContext) -> StageTex
     per_row = entries // places.tile.rows
     bags = places.tile.batch * per_row
     head_rows = _head_rows(tables, bags)
+    in_flight = power_of_two_at_least(head_rows)
     kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
     numbers = [
-        kinds.setdefault(tuple((emission.kind(each) | {"IN_FLIGHT": head_rows}).items()), len(kinds))
+        kinds.setdefault(tuple((emission.kind(each) | {"IN_FLIGHT": in_flight}).items()), len(kinds))
         for each in tables
     ]
     structs = [line for kind, number in kinds.items() for line in emission.struct(dict(kind), number)]
