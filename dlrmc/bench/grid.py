@@ -30,6 +30,16 @@ def parse_sizes(option: str, text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
+def check_precision(precision: str) -> None:
+    """Refuse what is no precision of a benchmark.
+
+    Raises:
+        OptionError: it is not of `PRECISIONS`.
+    """
+    if precision not in PRECISIONS:
+        raise OptionError("option --precision", found=precision, expected="one of " + ", ".join(PRECISIONS))
+
+
 def make_tasks(
     preset: str,
     sizes: Mapping[str, str | None],

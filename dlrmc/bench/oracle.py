@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import nn
@@ -12,7 +13,12 @@ from dlrmc.bench.workload import Inputs, PlainDlrm
 Activation = Callable[[torch.Tensor], torch.Tensor]
 
 
-def exact_scores(model: PlainDlrm, inputs: Inputs, samples: int) -> torch.Tensor:
+def exact_scores(
+    model: PlainDlrm,
+    inputs: Inputs,
+    samples: int,
+    computing: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> torch.Tensor:
     """Scores [S, last of top] in float64 of the first samples of a request.
 
     Only the table rows that are read leave the device.
@@ -21,29 +27,46 @@ def exact_scores(model: PlainDlrm, inputs: Inputs, samples: int) -> torch.Tensor
         model: on any device.
         inputs: on the CPU.
         samples: how many samples; all where the batch has fewer.
+        computing: entered when the device is not needed any more.
     """
     dense, offsets, ids = inputs
     count = min(samples, dense.shape[0])
-    x = _layers(model.bot, dense[:count].double(), torch.relu)
     tables = [bag.weight for bag in model.emb if isinstance(bag, nn.EmbeddingBag)]
-    bags = [_bags(*each, count) for each in zip(tables, offsets, ids, strict=True)]
-    features = torch.stack([x, *bags], 1)
-    pairs = [(features[:, i] * features[:, :i].permute(1, 0, 2)).sum(-1).T for i in range(1, len(bags) + 1)]
-    return _layers(model.top, torch.cat([x, *pairs], 1), torch.sigmoid)
+    bags = [_read_bags(*each, count) for each in zip(tables, offsets, ids, strict=True)]
+    bottom, top = _read_layers(model.bot), _read_layers(model.top)
+    with computing():
+        x = _layers(bottom, dense[:count].double(), torch.relu)
+        features = torch.stack([x, *(_sums(*bag, count) for bag in bags)], 1)
+        pairs = [
+            (features[:, i] * features[:, :i].permute(1, 0, 2)).sum(-1).T for i in range(1, len(bags) + 1)
+        ]
+        return _layers(top, torch.cat([x, *pairs], 1), torch.sigmoid)
 
 
-def _bags(table: torch.Tensor, offsets: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
+def _read_bags(
+    table: torch.Tensor, offsets: torch.Tensor, ids: torch.Tensor, count: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows of all bags, on the CPU, and the length of each bag."""
     ends = torch.cat([offsets[1:], torch.tensor([len(ids)])])
-    lengths = (ends - offsets)[:count]
     first, last = int(offsets[0]), int(ends[count - 1])
-    rows = table[ids[first:last].to(table.device)].cpu().double()
-    numbers = torch.repeat_interleave(torch.arange(count), lengths)
-    return torch.zeros(count, rows.shape[1], dtype=torch.float64).index_add_(0, numbers, rows)
+    return table[ids[first:last].to(table.device)].cpu(), (ends - offsets)[:count]
 
 
-def _layers(mlp: nn.Sequential, x: torch.Tensor, last: Activation) -> torch.Tensor:
+def _read_layers(mlp: nn.Sequential) -> list[tuple[torch.Tensor, torch.Tensor]]:
     linears: Sequence[nn.Linear] = [layer for layer in mlp if isinstance(layer, nn.Linear)]
-    for position, layer in enumerate(linears):
-        x = x @ layer.weight.cpu().double().T + layer.bias.cpu().double()
-        x = last(x) if position == len(linears) - 1 else torch.relu(x)
+    return [(layer.weight.cpu(), layer.bias.cpu()) for layer in linears]
+
+
+def _sums(rows: torch.Tensor, lengths: torch.Tensor, count: int) -> torch.Tensor:
+    numbers = torch.repeat_interleave(torch.arange(count), lengths)
+    zeros = torch.zeros(count, rows.shape[1], dtype=torch.float64)
+    return zeros.index_add_(0, numbers, rows.double())
+
+
+def _layers(
+    layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: torch.Tensor, last: Activation
+) -> torch.Tensor:
+    for position, (weight, bias) in enumerate(layers):
+        x = x @ weight.double().T + bias.double()
+        x = last(x) if position == len(layers) - 1 else torch.relu(x)
     return x

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dlrmc.bench.cell_results import METRICS, SIZE_NAMES, CellResult, collect
+from dlrmc.bench.figures import open_pyplot, save_figure
 from dlrmc.bench.records import Row
-from dlrmc.bench.summary import METRICS, SIZE_NAMES, CellResult, collect
 from dlrmc.bench.variants import VARIANTS, title_of
 from dlrmc.errors import InputError, OptionError
 
-_FORMATS: Final = (".png", ".svg")
 _LINE_SIZES: Final = ("batch", "num_cat", "dim", "bag", "rows", "dense", "bottom", "top")
 _GRID: Final = ("num_cat", "batch")
 _INCHES_A_CELL: Final = 0.75
@@ -26,7 +25,7 @@ def draw_heat_maps(rows: Sequence[Row], path: Path, against: str = "dlrmc") -> N
         InputError: no cell has both dlrmc and a peer, or the file cannot be written.
         OptionError: the file's name does not end in .png or .svg, or matplotlib is missing.
     """
-    pyplot = _pyplot(path)
+    pyplot = open_pyplot(path)
     results = [result for result in collect(rows, against) if result.best_peer("wall_us")]
     if not results:
         raise InputError(str(path), found="no cell with both dlrmc and a peer", expected="a sweep with peers")
@@ -41,7 +40,7 @@ def draw_heat_maps(rows: Sequence[Row], path: Path, against: str = "dlrmc") -> N
     for line, (other, group) in zip(axes, groups.items(), strict=True):
         for axis, metric in zip(line, METRICS, strict=True):
             _draw_map(axis, group, metric, f"{metric[:-3]}{other}")
-    _save(figure, path, pyplot)
+    save_figure(figure, path, pyplot)
 
 
 def _draw_map(axis: Any, group: Sequence[CellResult], metric: str, title: str) -> None:
@@ -77,7 +76,7 @@ def draw_lines(rows: Sequence[Row], path: Path, size_name: str) -> None:
     """
     if size_name not in _LINE_SIZES:
         raise OptionError("option --lines", found=size_name, expected="one of " + ", ".join(_LINE_SIZES))
-    pyplot = _pyplot(path)
+    pyplot = open_pyplot(path)
     groups = {
         other: group for other, group in _grouped(collect(rows), (size_name,)).items() if len(group) > 1
     }
@@ -92,7 +91,7 @@ def draw_lines(rows: Sequence[Row], path: Path, size_name: str) -> None:
         _draw_lines(axis, group, size_name)
         axis.set_title(f"wall{other}", fontsize=9)
     figure.legend(*_legend(axes[0]), loc="outside lower center", ncols=3, fontsize=7)
-    _save(figure, path, pyplot)
+    save_figure(figure, path, pyplot)
 
 
 def _draw_lines(axis: Any, group: Sequence[CellResult], size_name: str) -> None:
@@ -140,29 +139,3 @@ def _grouped(results: Sequence[CellResult], varying: Sequence[str]) -> Mapping[s
         text = "".join(f", {name} {_size(result, name)}" for name in differing)
         groups.setdefault(text, []).append(result)
     return groups
-
-
-def _pyplot(path: Path) -> Any:
-    if path.suffix not in _FORMATS:
-        raise OptionError("option --plot", found=path.name, expected="a name that ends in .png or .svg")
-    try:
-        importlib.import_module("matplotlib").use("Agg")  # files only, no display
-        return importlib.import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise OptionError(
-            "option --plot", found=str(error), expected="matplotlib", hint='pip install "dlrmc[bench]"'
-        ) from error
-
-
-def _save(figure: Any, path: Path, pyplot: Any) -> None:
-    # No date and no random ids, so that the same rows give the same file.
-    metadata = {"Date": None} if path.suffix == ".svg" else {}
-    try:
-        with pyplot.rc_context({"svg.hashsalt": "dlrmc"}):
-            figure.savefig(path, dpi=130, metadata=metadata)
-    except OSError as error:
-        raise InputError(
-            str(path), found=error.strerror or str(error), expected="a file that can be written"
-        ) from error
-    finally:
-        pyplot.close(figure)

@@ -143,7 +143,7 @@ def cell_work(cell: Cell, device: torch.device, options: CompileOptions, gpu: Gp
     model = build_model(cell, device)
     requests = []
     for name, inputs in (("seed inputs", seed_inputs(cell)), ("random inputs", random_inputs(cell))):
-        exact = exact_scores(model, inputs, ORACLE_SAMPLES)
+        exact = exact_scores(model, inputs, ORACLE_SAMPLES, gpu.released)
         requests.append(Request(name, tuple(pytree.tree_leaves(inputs)), (exact,)))
     args = pytree.tree_map(lambda tensor: tensor.to(device, copy=True), seed_inputs(cell))
     return Work(model, args, {}, requests, options, gpu=gpu)

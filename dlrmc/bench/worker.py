@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -69,6 +70,7 @@ def serve(link: Any, make_bench: MakeBench, variants: Sequence[Variant], threads
     gpu = SharedGpuAccess(ask, lambda: benches[0].timer.synchronize() if benches else None)
     bench = make_bench(gpu)
     benches.append(bench)
+    gc.freeze()  # what is imported is never garbage: the collections before times are taken need not see it
     link.send(Hello(bench.origin))
     while True:
         link.send(Next())

@@ -67,6 +67,15 @@ class Cell:
         return self.batch * (pairs + sum(n_in * n_out for n_in, n_out in layers))
 
     @property
+    def least_bytes(self) -> int:
+        """Bytes that one request must read and write at least: inputs, rows, layers and scores, each once."""
+        layers = [*pairwise((self.dense, *self.bottom, self.dim)), *pairwise((self.interaction, *self.top))]
+        weights = sum((n_in + 1) * n_out for n_in, n_out in layers)
+        rows = self.num_cat * min(self.rows, self.batch * self.bag) * self.dim
+        indices = self.batch * self.num_cat * (self.bag + 1)
+        return 4 * (weights + rows + self.batch * (self.dense + self.top[-1])) + 8 * indices
+
+    @property
     def table_bytes(self) -> int:
         """Bytes of all tables."""
         return self.num_cat * self.rows * self.dim * 4

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from dlrmc.cli.bench_growth import bench_growth
+from dlrmc.cli.bench_tasks import Run, measure_tasks
 from dlrmc.cli.sources import (
     STANDARD,
     example_inputs,
@@ -52,6 +53,7 @@ def bench_model(
     json: Annotated[Path | None, typer.Option(help="Write the rows as JSON.")] = None,
 ) -> None:
     """Measure a saved model beside its peers."""
+    from dlrmc.bench.grid import check_precision
     from dlrmc.bench.machine import find_gpu
     from dlrmc.bench.records import CsvFile, write_json
     from dlrmc.bench.summary import summary_lines
@@ -61,7 +63,7 @@ def bench_model(
     from dlrmc.cli.bench_progress import shown_progress
 
     variants = chosen_variants(peers)
-    _check_precision(precision)
+    check_precision(precision)
     device = find_gpu()
     exported = load_exported(read_bytes(model), shown(model))
     args, kwargs = load_inputs(inputs) if inputs is not None else example_inputs(exported, shown(model))
@@ -77,13 +79,6 @@ def bench_model(
     if json is not None:
         write_json(json, rows)
     write_text(STANDARD, "".join(f"{line}\n" for line in summary_lines(rows)))
-
-
-def _check_precision(precision: str) -> None:
-    from dlrmc.bench.grid import PRECISIONS
-
-    if precision not in PRECISIONS:
-        raise OptionError("option --precision", found=precision, expected="one of " + ", ".join(PRECISIONS))
 
 
 def bench_sweep(
@@ -123,14 +118,9 @@ def bench_sweep(
 ) -> None:
     """Measure the plain DLRM over all combinations of sizes; docs/performance.md."""
     from dlrmc.bench.grid import make_tasks
-    from dlrmc.bench.machine import find_gpu
-    from dlrmc.bench.pool import sweep_with_jobs
-    from dlrmc.bench.records import CsvFile, write_json
+    from dlrmc.bench.records import write_json
     from dlrmc.bench.summary import summary_lines
-    from dlrmc.bench.sweep import Bench, sweep
-    from dlrmc.bench.tasks import pending
     from dlrmc.bench.variants import chosen_variants
-    from dlrmc.cli.bench_progress import shown_progress
 
     variants = chosen_variants(peers)
     sizes = {"num_cat": num_cat, "batch": batch, "rows": rows, "dim": dim, "bag": bag, "dense": dense}
@@ -138,22 +128,10 @@ def bench_sweep(
     tasks = make_tasks(preset, {**sizes, **layers}, precisions=precision, tune=tune, cold=cold)
     if cold and jobs > 1:
         raise OptionError("option --cold", found=f"--jobs {jobs}", expected="one job: others would slow it")
-    device = find_gpu()
-    file = CsvFile(out, keep=resume)
-    left = pending(tasks, variants, file.rows)
-    with shown_progress() as progress:
-        limit_s = float("inf") if max_seconds is None else max_seconds
-        limits = {"max_seconds": limit_s, "progress": progress}
-        if jobs > 1:
-            new = sweep_with_jobs(partial(Bench.on_gpu, device), left, variants, file, jobs=jobs, **limits)
-        else:
-            new = sweep(Bench.on_gpu(device), left, variants, file, **limits)
-    every = [*file.rows, *new]
+    every, notes = measure_tasks(tasks, variants, Run(out, resume, jobs, max_seconds))
     if json is not None:
         write_json(json, every)
-    lines = summary_lines(every)
-    if missing := len(pending(tasks, variants, every)):
-        lines += ["", f"{missing} of {len(tasks)} cells are left; --resume goes on with them"]
+    lines = [*summary_lines(every), *notes]
     write_text(STANDARD, "".join(f"{line}\n" for line in lines))
 
 
@@ -168,6 +146,9 @@ def bench_summarize(
     lines: Annotated[
         str | None, typer.Option(help="Draw times against this size instead: batch, num_cat, dim, bag, ...")
     ] = None,
+    bars: Annotated[
+        bool, typer.Option("--bars", help="Draw wall times as bars instead, of the corners of a large sweep.")
+    ] = False,
     output: Annotated[
         str, typer.Option("--output", "-o", help="The summary; - is standard output.")
     ] = STANDARD,
@@ -178,14 +159,19 @@ def bench_summarize(
 
     if against not in OWN_NAMES:
         raise OptionError("option --against", found=against, expected="one of " + ", ".join(OWN_NAMES))
+    if lines is not None and bars:
+        raise OptionError("option --bars", found="--lines, too", expected="one of them")
     rows: Sequence[Row] = [row for path in results for row in read_csv(path)]
     if plot is not None:
+        from dlrmc.bench.bars_plot import draw_bars
         from dlrmc.bench.plots import draw_heat_maps, draw_lines
 
-        if lines is None:
-            draw_heat_maps(rows, plot, against)
-        else:
+        if lines is not None:
             draw_lines(rows, plot, lines)
+        elif bars:
+            draw_bars(rows, plot, against)
+        else:
+            draw_heat_maps(rows, plot, against)
     write_text(output, "".join(f"{line}\n" for line in summary_lines(rows, against)))
 
 
@@ -194,5 +180,6 @@ def bench_app() -> typer.Typer:
     app = typer.Typer(cls=_ModelByDefault, no_args_is_help=True, help="Measure dlrmc beside its peers.")
     app.command(_MODEL_COMMAND)(bench_model)
     app.command("sweep")(bench_sweep)
+    app.command("growth")(bench_growth)
     app.command("summarize")(bench_summarize)
     return app

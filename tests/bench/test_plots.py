@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dlrmc.bench.bars_plot import corners, draw_bars
+from dlrmc.bench.cell_results import collect
 from dlrmc.bench.plots import draw_heat_maps, draw_lines
 from dlrmc.bench.records import Row
 from dlrmc.errors import InputError, OptionError
@@ -69,6 +71,29 @@ def test_lines_against_layers_use_the_first_width(tmp_path: Path) -> None:
     assert "<!-- top -->" in texts(tmp_path / "x.svg")
 
 
+def test_bars_of_all_cells_or_of_the_corners(tmp_path: Path) -> None:
+    draw_bars(rows(), tmp_path / "x.svg")
+    found = texts(tmp_path / "x.svg")
+    for text in ("2 tables, batch 8", "32 tables, batch 64", "dlrmc, bound step", "40.0", "5.0"):
+        assert f"<!-- {text} -->" in found
+    many = [
+        row(variant, 10.0, num_cat=num_cat, batch=batch)
+        for variant in ("dlrmc", "eager")
+        for num_cat in (2, 4, 8)
+        for batch in (2, 16, 128)
+    ]
+    chosen = [(result.key[2], result.key[3]) for result in corners(collect(many))]
+    assert chosen == [(2, 2), (2, 128), (8, 2), (8, 128)]
+    draw_bars(many, tmp_path / "y.svg")
+    assert "4 tables" not in texts(tmp_path / "y.svg")
+
+
+def test_bars_name_models_and_precisions(tmp_path: Path) -> None:
+    found = [row(variant, 9.0, model="mlperf", precision="tf32") for variant in ("dlrmc", "inductor")]
+    draw_bars(found, tmp_path / "x.svg")
+    assert "<!-- mlperf, batch 8, tf32 -->" in texts(tmp_path / "x.svg")
+
+
 def test_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="a name that ends in"):
         draw_heat_maps(rows(), tmp_path / "x.pdf")
@@ -77,6 +102,8 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 def test_what_there_is_nothing_to_draw_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no cell with both dlrmc and a peer"):
         draw_heat_maps([row("dlrmc")], tmp_path / "x.svg")
+    with pytest.raises(InputError, match="no cell with both dlrmc and a peer"):
+        draw_bars([row("dlrmc")], tmp_path / "x.svg")
     with pytest.raises(InputError, match="no two cells that differ in dim alone"):
         draw_lines(rows(), tmp_path / "x.svg", "dim")
     with pytest.raises(OptionError, match="option --lines"):

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from dlrmc.bench.cell_results import collect
 from dlrmc.bench.records import NO_SIZES
-from dlrmc.bench.summary import collect, geometric_mean, summary_lines
+from dlrmc.bench.standing import geometric_mean
+from dlrmc.bench.summary import summary_lines
 from tests.bench.fake_bench import row
 
 CELL_A = [row("dlrmc", 10.0), row("eager", 200.0), row("inductor", 40.0)]
@@ -42,6 +44,29 @@ def test_a_tie_is_not_won() -> None:
     assert "cells won by wall: 0 of 1" in summary_lines([row("dlrmc", 10.0), row("eager", 10.0)])
 
 
+def test_the_standing_against_each_peer_and_all_of_them() -> None:
+    cells = [*CELL_A, row("xla", 90.0, event_us=None), *CELL_B]
+    lines = summary_lines(cells)
+    head = next(k for k, line in enumerate(lines) if line.startswith("| peer "))
+    body = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[head + 2 : head + 6]]
+    assert body == [
+        ["eager", "2", "10.00", "5.00", "2", "2", "7.58", "4.20", "2"],
+        ["xla", "1", "9.00", "9.00", "1", "0", "", "", "0"],
+        ["inductor", "2", "1.41", "0.50", "1", "2", "1.34", "0.60", "1"],
+        ["best peer", "2", "1.41", "0.50", "1", "2", "1.34", "0.60", "1"],
+    ]
+    assert "cells won by both, against every peer that has a time: 1 of 2" in lines
+    assert "- wall at num_cat=32, batch=8: inductor takes 0.50 of the time" in lines
+    assert not any("failed" in line for line in lines)
+
+
+def test_a_cell_is_won_by_both_clocks_or_not_at_all() -> None:
+    lines = summary_lines([row("dlrmc", 10.0), row("eager", 20.0, event_us=14.0)])
+    assert "cells won by wall: 1 of 1" in lines
+    assert "cells won by event: 0 of 1" in lines
+    assert "cells won by both, against every peer that has a time: 0 of 1" in lines
+
+
 def test_only_numbers_of_one_run_are_compared() -> None:
     later = [row("dlrmc", 5.0, run="run-2"), row("stacked", 30.0, run="run-2")]
     (result,) = collect([*CELL_A, *later])
@@ -72,6 +97,7 @@ def test_another_variant_of_dlrmc_can_be_compared_with() -> None:
 def test_failures_are_listed_and_win_nothing() -> None:
     lines = summary_lines([*CELL_A, row("aot", None, status="RuntimeError: no")])
     assert "- aot at num_cat=2, batch=8: RuntimeError: no" in lines
+    assert "cells with a peer that failed: 1" in lines
     assert table(lines, "wall, microseconds")["2 8"][-1] == ""
     assert "cells won by wall: 1 of 1" in lines
 
@@ -79,6 +105,9 @@ def test_failures_are_listed_and_win_nothing() -> None:
 def test_sizes_that_differ_are_columns() -> None:
     lines = summary_lines([*CELL_A, row("dlrmc", 9.0, dim=64)])
     assert any(line.startswith("| num_cat | batch | dim |") for line in lines)
+    # What tells one model from another is said by its name.
+    models = summary_lines([row(model="kaggle", dense=13, batch=128), row(model="mlperf", dim=128)])
+    assert any(line.startswith("| model  | num_cat | batch | dlrmc |") for line in models)
     programs = summary_lines([row("dlrmc", 9.0, model="scorer", **NO_SIZES)])
     assert any(line.startswith("| model ") for line in programs)
 

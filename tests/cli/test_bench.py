@@ -60,6 +60,9 @@ def test_without_a_gpu_nothing_is_measured_or_written(cli: Cli, small: Any, tmp_
         (("bench", "x.pt2", "--precision", "bf16"), "option --precision"),
         (("bench", "summarize", "x.csv", "--against", "eager"), "option --against"),
         (("bench", "summarize", "nowhere.csv"), "nowhere.csv"),
+        (("bench", "summarize", "x.csv", "--bars", "--lines", "dim"), "option --bars"),
+        (("bench", "growth", "--axes", "rows"), "option --axes"),
+        (("bench", "growth", "--precision", "bf16"), "option --precision"),
     ],
 )
 def test_bad_options_come_before_the_work(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
@@ -128,3 +131,15 @@ def test_drawings(cli: Cli, results: Path, tmp_path: Path) -> None:
     lines = cli("bench", "summarize", results, "--plot", tmp_path / "l.svg", "--lines", "batch")
     assert lines.code == 1
     assert "no two cells that differ in batch alone" in lines.err
+
+
+def test_growth_of_what_was_measured(cli: Cli, tmp_path: Path) -> None:
+    file = CsvFile(tmp_path / "x.csv", keep=False)
+    for batch, wall_us in ((1024, 10.0), (2048, 15.0)):
+        file.append(row("dlrmc", wall_us, num_cat=32, batch=batch))
+    arguments = ("bench", "growth", "--axes", "batch", "--out", tmp_path / "x.csv", "--draw-only")
+    done = cli(*arguments, "--plot", tmp_path / "x.svg")
+    assert done.code == 0
+    assert "| 2048  |    15.0 |" in done.out
+    assert "cliffs:" in done.out
+    assert (tmp_path / "x.svg").exists()

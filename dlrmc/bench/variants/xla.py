@@ -26,8 +26,9 @@ def xla(work: Work) -> Runner:
     if not isinstance(work.module, PlainDlrm):
         raise TypeError("only the plain DLRM is written for XLA")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch needs the memory, too
-    jax: Any = importlib.import_module("jax")
-    numpy: Any = importlib.import_module("jax.numpy")
+    with work.gpu.released():
+        jax: Any = importlib.import_module("jax")
+        numpy: Any = importlib.import_module("jax.numpy")
     if work.device.type == "cuda" and jax.default_backend() != "gpu":
         raise RuntimeError(f"JAX computes on its backend {jax.default_backend()!r}; install jax[cuda13]")
     jax.config.update("jax_default_matmul_precision", dict(_PRECISIONS)[work.options.precision])
