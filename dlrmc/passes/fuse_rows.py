@@ -11,45 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dlrmc.ir.graph import LEAVES, Graph, Node
-from dlrmc.ir.op import Elementwise
+from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.rows import UNIFORM, Rows, RowTag
 from dlrmc.ir.strided import VIEW_OPS
 from dlrmc.ir.subgraph import outline
-from dlrmc.ir.types import DType
+from dlrmc.passes.batch_size import guess_batch
 from dlrmc.passes.derive_weights import TABLE_BYTES_MAX
 from dlrmc.passes.derived_views import derive_view
 from dlrmc.passes.pass_types import PassResult
-from dlrmc.passes.row_tags import guess_batch, tag_rows
+from dlrmc.passes.row_stages import has_stage
+from dlrmc.passes.row_tags import tag_rows
 
-STAGE_OPS = (
-    "linear",
-    "bmm",
-    "embedding",
-    "embedding_bag",
-    "embedding_bag_group",
-    "quantized_embedding_bag",
-    "pairwise_dot",
-    "cat",
-    "sum",
-    "mean",
-    "amax",
-    "amin",
-    "prod",
-    "softmax",
-    "log_softmax",
-    "layer_norm",
-    "argsort",
-    "cumsum",
-    "cumprod",
-    "index",
-    "index_select",
-    "gather",
-    *VIEW_OPS,
-)
-STAGE_DTYPES = (DType.F32, DType.I64, DType.I32, DType.U8, DType.I8, DType.BOOL)
-HALF_DTYPES = (DType.F16, DType.BF16)
-HALF_OPS = ("embedding", "embedding_bag", "embedding_bag_group", *VIEW_OPS)
 JAGGED_OPS = ("embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
 # reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
@@ -81,36 +53,59 @@ class _Region:
 
 
 def fuse_rows(graph: Graph) -> PassResult:
-    """Form one `kernel row_program` for each region worth it."""
+    """Form one `kernel row_program` for each region worth it, until none is."""
     batch = guess_batch(graph)
-    tags = tag_rows(graph, batch)
-    members = frozenset(node for node in graph.nodes if _is_member(node, tags))
     count = 0
-    for region in _fitting_regions(graph, members):
-        if _is_worth_it(region.nodes, batch):
-            _form(graph, _with_views(graph, region.nodes, tags), region.outputs, batch)
-            count += 1
+    while formed := _form_regions(graph, batch):
+        count += formed
     return PassResult.of({"row_program": count})
 
 
-def _fitting_regions(graph: Graph, members: frozenset[Node]) -> list[_Region]:
+def _form_regions(graph: Graph, batch: int) -> int:
+    tags = tag_rows(graph, batch, restarts=True)
+    members = frozenset(node for node in graph.nodes if _is_member(node, tags))
+    regions = [region for region in _fitting_regions(graph, members, batch) if _is_worth_it(region.nodes)]
+    for region in regions:
+        _form(graph, _with_views(graph, region.nodes, tags), region.outputs, batch)
+    return len(regions)
+
+
+def _fitting_regions(graph: Graph, members: frozenset[Node], batch: int) -> list[_Region]:
     """The regions, in order, after members with many operands have left those that read too many."""
     while True:
-        regions = _regions(graph, members)
+        regions = _regions(graph, members, batch)
         wide = [region for region in regions if region.pointers > POINTERS_MAX]
         if not wide:
             return regions
         members = members.difference(max(region.nodes, key=region.operands_of) for region in wide)
 
 
-def _regions(graph: Graph, members: frozenset[Node]) -> list[_Region]:
+def _regions(graph: Graph, members: frozenset[Node], batch: int) -> list[_Region]:
     numbers = _number_regions(graph, members)
     found: list[_Region] = []
     for number in sorted(set(numbers.values())):
-        nodes = [node for node in graph.nodes if numbers.get(node) == number]
-        outputs = _outputs(graph, nodes)
-        found.append(_Region(tuple(_needed(nodes, outputs)), outputs))
+        level = [node for node in graph.nodes if numbers.get(node) == number]
+        for nodes in _by_bytes(level, batch):
+            outputs = _outputs(graph, nodes)
+            found.append(_Region(tuple(_needed(nodes, outputs)), outputs))
     return found
+
+
+def _by_bytes(nodes: Sequence[Node], batch: int) -> list[list[Node]]:
+    """The nodes in runs, each of which has room for one row of all that it computes.
+
+    They stand in topological order, so that no path leaves a run and comes back.
+    """
+    runs: list[list[Node]] = [[]]
+    filled = 0
+    for node in nodes:
+        row_bytes = 0 if node.is_op(*VIEW_OPS) else node.type.size_bytes // batch
+        if filled + row_bytes > LARGEST_ROW_BYTES:
+            runs.append([])
+            filled = 0
+        runs[-1].append(node)
+        filled += row_bytes
+    return runs
 
 
 def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag]) -> list[Node]:
@@ -126,10 +121,7 @@ def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag
 
 
 def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
-    if node.is_op(*LEAVES) or not isinstance(tags[node], Rows) or not node.type.numel:
-        return False
-    dtypes = {value.type.dtype for value in (node, *node.inputs)}
-    if not dtypes <= {*STAGE_DTYPES, *(HALF_DTYPES if _takes_halves(node) else ())}:
+    if not has_stage(node) or not isinstance(tags[node], Rows) or not node.type.numel:
         return False
     if any(tags[operand] is UNIFORM and not _is_resident(operand) for operand in node.inputs):
         return False  # computed from weights alone, yet in every request: a body cannot tell it from rows
@@ -139,12 +131,7 @@ def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
     if node.is_op("linear"):
         weight = node.inputs[-1 if node.operands[2] is None else -2]
         return weight.type.size_bytes <= LARGEST_WEIGHT_BYTES
-    return isinstance(node.op, Elementwise) or node.is_op(*STAGE_OPS)
-
-
-def _takes_halves(node: Node) -> bool:
-    """Whether the stage of the op is one for 16-bit floats, too: rows of tables, up to their cast to f32."""
-    return node.is_op(*HALF_OPS) or (node.is_op("cast") and node.type.dtype is DType.F32)
+    return True
 
 
 def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
@@ -165,10 +152,8 @@ def _is_jagged(node: Node, operand: Node) -> bool:
     return node.is_op(*JAGGED_OPS) and operand.type.rank == 1
 
 
-def _is_worth_it(region: Sequence[Node], batch: int) -> bool:
-    computing = [node for node in region if not node.is_op(*VIEW_OPS)]
-    row_bytes = sum(node.type.size_bytes // batch for node in computing)
-    return len(computing) > 1 and row_bytes <= LARGEST_ROW_BYTES
+def _is_worth_it(region: Sequence[Node]) -> bool:
+    return sum(not node.is_op(*VIEW_OPS) for node in region) > 1
 
 
 def _form(graph: Graph, region: Sequence[Node], outputs: Sequence[Node], batch: int) -> None:

@@ -8,6 +8,7 @@ from dlrmc.ir.graph import Graph
 from dlrmc.passes import (
     absorb_consumers,
     assemble,
+    batch_first,
     cse,
     dce,
     derive_weights,
@@ -53,6 +54,12 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "peepholes", "Every form of an op becomes the one that has a kernel; views and copies go.", _peepholes
     ),
+    Pass(
+        "batch-first",
+        "Attention by heads and layers with time in front become ops on rows of the batch.",
+        batch_first.run,
+    ),
+    Pass("peepholes", "The views between the two layouts go.", _peepholes),
     Pass(
         "derive-weights",
         "What depends on weights only is computed at load, not in a request.",

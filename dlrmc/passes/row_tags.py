@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import RowFacts, map_operands
 from dlrmc.ir.rows import MIXED, UNIFORM, RowTag, leading_rows
+from dlrmc.ir.types import TensorType
 
 
-def tag_rows(graph: Graph, batch: int, uniform: frozenset[Node] = frozenset()) -> Mapping[Node, RowTag]:
+def tag_rows(
+    graph: Graph, batch: int, uniform: frozenset[Node] = frozenset(), *, restarts: bool = False
+) -> Mapping[Node, RowTag]:
     """A tag for every node, by one transfer rule an op card.
 
     Args:
         graph: a program, or the body of a kernel.
         batch: how many rows there are.
         uniform: inputs that stand for weights and constants.
+        restarts: whether readers see a mixed value as if it came from outside: rows, if its size allows. It
+            has a buffer by then, of which a tile can read its part. Without, all that depends on it is mixed.
 
     Whether a dimension of an input *is* the batch does not matter here: calling its leading dimension rows is
     only a choice of how to cut it, and the rules keep the choice honest.
     """
     tags: dict[Node, RowTag] = {}
+    read: dict[Node, RowTag] = {}
     for node in graph.nodes:
-        tags[node] = UNIFORM if node in uniform else _tag(node, tags, batch)
+        tags[node] = UNIFORM if node in uniform else _tag(node, read, batch)
+        read[node] = _read(node, tags[node], batch) if restarts else tags[node]
     return tags
+
+
+def _read(node: Node, tag: RowTag, batch: int) -> RowTag:
+    """How readers see a value that has a buffer of its own if it is mixed."""
+    is_tensor = isinstance(node.result_type, TensorType)
+    return leading_rows(node.shape, batch) if tag is MIXED and is_tensor else tag
 
 
 def _tag(node: Node, tags: Mapping[Node, RowTag], batch: int) -> RowTag:
@@ -42,16 +54,3 @@ def _tag(node: Node, tags: Mapping[Node, RowTag], batch: int) -> RowTag:
         batch=batch,
     )
     return node.op.rows(facts)
-
-
-def guess_batch(graph: Graph) -> int:
-    """The batch size to cut rows by: the most frequent leading dimension of what the graph computes.
-
-    Returns 0 where nothing is computed; a tie goes to the larger size.
-    """
-    sizes = Counter(
-        node.shape[0]
-        for node in graph.nodes
-        if not node.is_op("input", "weight", "const", "derive", "kernel") and node.shape and node.shape[0]
-    )
-    return max(sizes, key=lambda size: (sizes[size], size), default=0)

@@ -11,7 +11,8 @@ from dlrmc.frontend.program import ImportedProgram
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import Elementwise
 from dlrmc.options import Options
-from dlrmc.passes.fuse_rows import LARGEST_WEIGHT_BYTES, STAGE_DTYPES, STAGE_OPS
+from dlrmc.passes.fuse_rows import LARGEST_WEIGHT_BYTES
+from dlrmc.passes.row_stages import STAGE_DTYPES, STAGE_OPS
 
 # Names that one line lists.
 _MOST_NAMES = 8

@@ -193,8 +193,25 @@ def test_what_reads_more_operands_than_a_kernel_takes_leaves_the_program():
 
 def test_what_comes_after_a_mix_of_rows_is_a_later_region():
     graph = fused(ACROSS)
-    # %d is tagged mixed, as %c reads what depends on all rows: only the first region is a row program.
-    assert programs(graph) == [["relu", "neg"]]
+    # %c reads what depends on all rows, from a buffer: what comes after it is a program of its own.
+    assert programs(graph) == [["relu", "neg"], ["add", "mul"]]
+
+
+def test_a_region_too_wide_for_a_tile_is_cut_into_several():
+    width = LARGEST_ROW_BYTES // 12
+    graph = fused(
+        f"""
+        input %x : f32[8,{width}]
+        %a = exp(%x) : f32[8,{width}]
+        %b = sin(%a) : f32[8,{width}]
+        %c = abs(%b) : f32[8,{width}]
+        %d = neg(%c) : f32[8,{width}]
+        %y = mul(%d, %a) : f32[8,{width}]
+        return %y
+        """
+    )
+    assert programs(graph) == [["exp", "sin", "abs"], ["neg", "mul"]]
+    assert nx.is_directed_acyclic_graph(graph.digraph)
 
 
 def test_a_large_layer_cuts_the_region_in_two_and_no_path_comes_back():
@@ -339,20 +356,6 @@ def test_rows_of_a_product_over_the_batch_are_not_fused():
             f"%a = relu(%x) : f32[8,{LARGEST_ROW_BYTES // 8 + 1}]\n"
             f"%b = neg(%a) : f32[8,{LARGEST_ROW_BYTES // 8 + 1}]\nreturn %b",
             id="wide rows",
-        ),
-        pytest.param(
-            f"input %x : f32[16,{LARGEST_ROW_BYTES // 16 + 1}]\n"
-            + "".join(
-                f"%{new} = {op}(%{old}) : f32[16,{LARGEST_ROW_BYTES // 16 + 1}]\n"
-                for new, op, old in (("a", "relu", "x"), ("b", "neg", "a"))
-            )
-            + "%s = sum(%b) {dims=[1]} : f32[16]\n"
-            + "".join(
-                f"%{name} = view(%s) {{shape=[8,2]}} : f32[8,2]\n%{name}r = relu(%{name}) : f32[8,2]\n"
-                for name in "cdefg"
-            )
-            + "return %cr, %dr, %er, %fr, %gr",
-            id="two entries a row",
         ),
     ],
 )  # fmt: skip

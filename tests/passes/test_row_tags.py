@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.graph import Node
 from dlrmc.ir.op import Elementwise, Op
 from dlrmc.ir.ops import ALL_OPS
 from dlrmc.ir.parser import parse_graph
 from dlrmc.ir.rows import MIXED, UNIFORM, Rows, RowTag
-from dlrmc.passes.row_tags import guess_batch, tag_rows
+from dlrmc.passes.row_tags import tag_rows
 
 BATCH = 4
 LEAVES = """
@@ -94,6 +94,8 @@ CASES: list[tuple[str, RowTag]] = [
     ("%v = index_select(%x, %id) {dim=1} : f32[4,4]", MIXED),
     ("%v = gather(%x, %ids) {dim=1} : f32[4,2]", ROWS),
     ("%v = gather(%x, %ids) {dim=0} : f32[4,2]", MIXED),
+    ("%v = gather(%b, %id) {dim=0} : f32[4]", ROWS),
+    ("%v = gather(%id_six, %id) {dim=0} : f32[4]", MIXED),
     # Moves.
     ("%v = view(%x) {shape=[4,2,3]} : f32[4,2,3]", ROWS),
     ("%v = view(%x) {shape=[8,3]} : f32[8,3]", PAIRS),
@@ -157,20 +159,19 @@ def test_inputs_are_rows_where_the_batch_divides_them():
     assert [*tag_rows(graph, 0).values()] == [MIXED, MIXED, MIXED]
 
 
-@pytest.mark.parametrize(
-    ("text", "batch"),
-    [
-        ("input %x : f32[9,4] return %x", 0),
-        ("input %x : f32[9,4] %y = relu(%x) : f32[9,4] return %y", 9),
-        (
-            "input %x : f32[9,4] %y = relu(%x) : f32[9,4] %s = sum(%x) {dims=[0]} : f32[4] "
-            "%t = relu(%s) : f32[4] return %y, %t",
-            4,
-        ),
-        ("input %x : f32[9,4] %y = relu(%x) : f32[9,4] %s = sum(%x) {dims=[0]} : f32[4] return %y, %s", 9),
-        ("input %x : f32[0,4] %y = relu(%x) : f32[0,4] %s = sum(%x) {dims=[0,1]} : f32[] return %y, %s", 0),
-    ],
-)
-def test_the_batch_is_the_most_frequent_leading_dimension_and_then_the_largest(text: str, batch: int):
-    graph: Graph = parse_graph(f"graph @g {{ {text} }}")
-    assert guess_batch(graph) == batch
+def test_a_mixed_value_is_read_as_rows_where_readers_start_anew():
+    graph = parse_graph(
+        """graph @g {
+             input %x : f32[4,3]
+             %s = cumsum(%x) {dim=0} : f32[4,3]
+             %t = sum(%s) {dims=[0]} : f32[3]
+             %y = relu(%s) : f32[4,3]
+             %z = relu(%t) : f32[3]
+             return %y, %z
+           }"""
+    )
+    anew = tag_rows(graph, 4, restarts=True)
+    assert {node.name: anew[node] for node in graph.nodes} == {
+        "x": Rows(1), "s": MIXED, "t": MIXED, "y": Rows(1), "z": MIXED,
+    }  # fmt: skip
+    assert tag_rows(graph, 4)[graph.find("y")] is MIXED

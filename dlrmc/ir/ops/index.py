@@ -120,6 +120,8 @@ class Gather(Op):
 
     def rows(self, facts: RowFacts) -> RowTag:
         x, ids = one(facts.types[0]), one(facts.types[1])
+        if not facts.attributes.int("dim") and x.rank == 1:
+            return rows_or_mixed([one(facts.tags[1])], uniform=[one(facts.tags[0])])
         if not facts.attributes.int("dim") or x.shape[:1] != ids.shape[:1]:
             return facts.uniform_or_mixed
         return rows_or_mixed(flatten(facts.tags))

@@ -60,6 +60,29 @@ def _is_uniform_scale(m: Match) -> bool:
     return _is_row_vector(m) and all(is_uniform(value) for value in parameters)
 
 
+def _is_one_weight(m: Match) -> bool:
+    """Whether %w : T[*U,K,N], or [*U,N,K], is one matrix that no request changes."""
+    return math.prod(m.U) == 1 and is_uniform(m.w) and not is_uniform(m.x)
+
+
+def _is_repeated_weight(m: Match) -> bool:
+    """The same where %e repeats it for each matrix of %x."""
+    return _is_one_weight(m) and m.e.shape[-2:] == m.w.shape[-2:]
+
+
+def _by_weight(b: Builder, m: Match) -> Node:
+    """X @ w, or x @ w.T where the product reads its right side transposed."""
+    weight = b.view_if_needed(m.w, m.w.shape[-2:])
+    return b.linear(m.x, weight if m.t else b.permute(weight, (1, 0)))
+
+
+def _by_one_weight(b: Builder, m: Match) -> Node:
+    """The product of all rows of the one matrix [1,M,K], as those of a matrix."""
+    rows = b.view(m.x, m.x.shape[1:])
+    weight = b.view_if_needed(m.w, m.w.shape[-2:])
+    return b.view(b.linear(rows, weight if m.t else b.permute(weight, (1, 0))), m.y.shape)
+
+
 RULES: tuple[Rule, ...] = (
     Rule(
         name="mm-of-transposed-to-linear",
@@ -97,6 +120,36 @@ RULES: tuple[Rule, ...] = (
         why="A bias that differs by row is an operand of its own.",
         match="%y = addmm(%b, %x, %w) {alpha=$p, beta=$q}",
         build=_general_addmm,
+    ),
+    Rule(
+        name="bmm-of-one-weight-to-linear",
+        why="A product with one weight is one of all rows, however many matrices they are of.",
+        match="""%x : T[1,M,K]
+                 %w : T[*U,P,Q]
+                 %y = bmm(%x, %w) {trans_b=$t}""",
+        where=_is_one_weight,
+        build=_by_one_weight,
+    ),
+    Rule(
+        name="bmm-of-repeated-weight-to-linear",
+        why="A product with one weight is one of all rows, however many matrices they are of.",
+        match="""%w : T[*U,P,Q]
+                 %e = expand(%w) {shape=$s}
+                 %y = bmm(%x, %e) {trans_b=$t}""",
+        shared=("e",),
+        where=_is_repeated_weight,
+        build=_by_weight,
+    ),
+    Rule(
+        name="bmm-of-viewed-repeated-weight-to-linear",
+        why="A product with one weight is one of all rows, however many matrices they are of.",
+        match="""%w : T[*U,P,Q]
+                 %e = expand(%w) {shape=$s}
+                 %v = view(%e) {shape=$r} : T[B,P,Q]
+                 %y = bmm(%x, %v) {trans_b=$t}""",
+        shared=("e", "v"),
+        where=_is_repeated_weight,
+        build=_by_weight,
     ),
     Rule(
         name="add-to-linear-bias",

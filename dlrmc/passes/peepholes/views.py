@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
+
 from dlrmc.ir.graph import Node
 from dlrmc.passes.builder import Builder
 from dlrmc.passes.matching import Match
@@ -49,6 +51,28 @@ def _slice_by_indices(b: Builder, m: Match, dim: int) -> Node:
     return b.slice(m.x, dim=dim, start=values.start, stop=values.stop, step=values.step)
 
 
+def _is_own_row(m: Match) -> bool:
+    """Whether the first index tensor names each row of x once, in order, and the second its places."""
+    size: int = m.B
+    shape = (size, 1) if m.i.type.rank == 2 else (size,)
+    if not m.r.is_op("const") or m.r.shape != shape or not m.L:
+        return False
+    is_each_row = np.array_equal(m.r.value.reshape(-1), np.arange(size))
+    return is_each_row and m.i.type.rank in (1, 2) and m.i.shape[0] == size
+
+
+def _own_places(b: Builder, m: Match) -> Node:
+    """The places along dimension 1, counted from the front, for all that stands at each."""
+    ids = m.i
+    if not ids.is_op("argsort"):
+        zero, size = (b.const(np.array(number, ids.type.dtype.numpy)) for number in (0, m.L))
+        ids = b.where(b.lt(ids, zero), b.add(ids, size), ids)
+    count = m.i.shape[1] if m.i.type.rank == 2 else 1
+    ids = b.view_if_needed(ids, (m.B, count, *(1,) * len(m.S)))
+    wide = b.expand(ids, (m.B, count, *m.S)) if m.S else ids
+    return b.view_if_needed(b.gather(m.x, wide, dim=1), m.y.shape)
+
+
 def _flattens_from_cat_dim(m: Match) -> bool:
     return len(m.S) > m.d + 1 and (*m.S[: m.d], math.prod(m.S[m.d :])) == m.R
 
@@ -59,6 +83,14 @@ def _cat_of_flat_parts(b: Builder, m: Match) -> Node:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        name="index-of-each-row-to-gather",
+        why="Every row picks from itself, which a row program may hold.",
+        match="""%x : T[B,L,*S]
+                 %y = index(%x, %r, %i)""",
+        where=_is_own_row,
+        build=_own_places,
+    ),
     Rule(
         name="view-of-view",
         why="Only the last shape counts.",

@@ -103,6 +103,63 @@ CASES = (
         fired=2,
     ),
     RuleCase(
+        "bmm-of-one-weight-to-linear",
+        """input %x : f32[1,5,3]
+           weight %w : f32[1,3,4] = "w"
+           %y = bmm(%x, %w) : f32[1,5,4]
+           return %y""",
+        """input %x : f32[1,5,3]
+           weight %w : f32[1,3,4] = "w"
+           %view = view(%x) {shape=[5,3]} : f32[5,3]
+           %view_1 = view(%w) {shape=[3,4]} : f32[3,4]
+           %permute = permute(%view_1) {perm=[1,0]} : f32[4,3]
+           %linear = linear(%view, %permute) : f32[5,4]
+           %y = view(%linear) {shape=[1,5,4]} : f32[1,5,4]
+           return %y""",
+        """input %x : f32[2,5,3]
+           weight %w : f32[2,3,4] = "w"
+           %y = bmm(%x, %w) : f32[2,5,4]
+           return %y""",
+    ),
+    RuleCase(
+        "bmm-of-repeated-weight-to-linear",
+        """input %x : f32[2,5,3]
+           weight %w : f32[4,3] = "w"
+           %e = expand(%w) {shape=[2,4,3]} : f32[2,4,3]
+           %y = bmm(%x, %e) {trans_b=true} : f32[2,5,4]
+           return %y""",
+        """input %x : f32[2,5,3]
+           weight %w : f32[4,3] = "w"
+           %y = linear(%x, %w) : f32[2,5,4]
+           return %y""",
+        """input %x : f32[2,5,3]
+           weight %w : f32[1,3] = "w"
+           %e = expand(%w) {shape=[2,4,3]} : f32[2,4,3]
+           %y = bmm(%x, %e) {trans_b=true} : f32[2,5,4]
+           return %y""",
+    ),
+    RuleCase(
+        "bmm-of-viewed-repeated-weight-to-linear",
+        """input %x : f32[6,5,3]
+           weight %w : f32[1,1,3,4] = "w"
+           %e = expand(%w) {shape=[2,3,3,4]} : f32[2,3,3,4]
+           %v = view(%e) {shape=[6,3,4]} : f32[6,3,4]
+           %y = bmm(%x, %v) : f32[6,5,4]
+           return %y""",
+        """input %x : f32[6,5,3]
+           weight %w : f32[1,1,3,4] = "w"
+           %view = view(%w) {shape=[3,4]} : f32[3,4]
+           %permute = permute(%view) {perm=[1,0]} : f32[4,3]
+           %y = linear(%x, %permute) : f32[6,5,4]
+           return %y""",
+        """input %x : f32[6,5,3]
+           input %w : f32[1,1,3,4]
+           %e = expand(%w) {shape=[2,3,3,4]} : f32[2,3,3,4]
+           %v = view(%e) {shape=[6,3,4]} : f32[6,3,4]
+           %y = bmm(%x, %v) : f32[6,5,4]
+           return %y""",
+    ),
+    RuleCase(
         "add-to-linear-bias",
         """input %x : f32[2,5,3]
            weight %w : f32[4,3] = "w"

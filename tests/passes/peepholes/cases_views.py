@@ -235,5 +235,47 @@ CASES = (
            %y = index_select(%x, %i) {dim=1} : f32[2,3]
            return %y""",
     ),
+    RuleCase(
+        "index-of-each-row-to-gather",
+        """input %x : f32[3,4,2]
+           input %i : i64[3]
+           const %r : i64[3] = [0,1,2]
+           %y = index(%x, %r, %i) : f32[3,2]
+           return %y""",
+        """input %x : f32[3,4,2]
+           input %i : i64[3]
+           const %y_value : i64[] = 0
+           const %y_value_1 : i64[] = 4
+           %lt = lt(%i, %y_value) : bool[3]
+           %add = add(%i, %y_value_1) : i64[3]
+           %where = where(%lt, %add, %i) : i64[3]
+           %view = view(%where) {shape=[3,1,1]} : i64[3,1,1]
+           %expand = expand(%view) {shape=[3,1,2]} : i64[3,1,2]
+           %gather = gather(%x, %expand) {dim=1} : f32[3,1,2]
+           %y = view(%gather) {shape=[3,2]} : f32[3,2]
+           return %y""",
+        """input %x : f32[3,4,2]
+           input %i : i64[3]
+           const %r : i64[3] = [0,2,1]
+           %y = index(%x, %r, %i) : f32[3,2]
+           return %y""",
+    ),
+    RuleCase(
+        "index-of-each-row-to-gather",
+        """input %x : f32[3,4]
+           const %r : i64[3,1] = [0,1,2]
+           %i = argsort(%x) {dim=1, count=2} : i64[3,2]
+           %y = index(%x, %r, %i) : f32[3,2]
+           return %y""",
+        """input %x : f32[3,4]
+           %i = argsort(%x) {dim=1, count=2} : i64[3,2]
+           %y = gather(%x, %i) {dim=1} : f32[3,2]
+           return %y""",
+        """input %x : f32[3,4]
+           input %i : i64[2]
+           const %r : i64[3,1] = [0,1,2]
+           %y = index(%x, %r, %i) : f32[3,2]
+           return %y""",
+    ),
     *(_index_range(dim) for dim in range(3)),
 )
