@@ -59,6 +59,10 @@ class Layout:
         """Whether the value is the same in every request, with or without a dimension for the batch."""
         return self._placements[node] is UNIFORM or self.is_same(node)
 
+    def is_whole(self, node: Node) -> bool:
+        """Whether a row program reads all of the value for each row, as it does weights."""
+        return self._tags[node] is UNIFORM
+
     def spot(self, node: Node) -> Spot | None:
         """The dimension that holds the batch."""
         return self._spots[node]

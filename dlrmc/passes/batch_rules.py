@@ -59,7 +59,7 @@ class _ElementwiseRule(BatchRule):
         if self._aligned(layout, node, operand) == spot:
             return True
         dim = spot.dim - (node.type.rank - operand.type.rank)
-        return layout.is_uniform(operand) and (dim < 0 or operand.shape[dim] == 1)
+        return layout.is_whole(operand) and (dim < 0 or operand.shape[dim] == 1)
 
 
 class _LastRule(BatchRule):
@@ -75,7 +75,7 @@ class _LastRule(BatchRule):
         inside = [part for part in parts if part is not None]
         others = [value for value in node.inputs if not any(value is part for part in inside)]
         spot = layout.common_spot(inside)
-        if spot is None or not all(layout.is_uniform(other) for other in others):
+        if spot is None or not all(layout.is_whole(other) for other in others):
             return MIXED
         if not self._is_lookup and spot.dim == inside[0].type.rank - 1:
             return MIXED
@@ -95,7 +95,7 @@ class _AlongRule(BatchRule):
         x, *others = node.inputs
         spot = layout.spot(x)
         dim = node.attributes.int("dim")
-        if spot is None or dim == spot.dim or not all(layout.is_uniform(other) for other in others):
+        if spot is None or dim == spot.dim or not all(layout.is_whole(other) for other in others):
             return MIXED
         return spot.axis_in(node.shape, is_same=layout.is_same(x))
 
@@ -134,7 +134,7 @@ class _MatricesRule(BatchRule):
         rest = [one(node.operands[place]) for place in self._uniform]
         placed = [operand for operand in node.inputs if not self._is_uniform(node, operand)]
         spot = layout.common_spot(placed)
-        if spot is None or spot.dim or not all(layout.is_uniform(each) for each in rest):
+        if spot is None or spot.dim or not all(layout.is_whole(each) for each in rest):
             return MIXED
         return spot.axis_in(node.shape, is_same=all(layout.is_same(value) for value in placed))
 

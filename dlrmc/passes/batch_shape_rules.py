@@ -181,7 +181,7 @@ class _IndexRule(BatchRule):
         is_adjacent = used == list(range(used[0], used[-1] + 1))
         if spot is None or spot.dim in used or not is_adjacent:
             return MIXED
-        if not all(layout.is_uniform(index) for index in node.inputs[1:]):
+        if not all(layout.is_whole(index) for index in node.inputs[1:]):
             return MIXED
         grown = node.type.rank - x.type.rank if used[-1] < spot.dim else 0
         return spot.at(spot.dim + grown).axis_in(node.shape, is_same=layout.is_same(x))
