@@ -26,6 +26,7 @@ from dlrmc.compile import compile as compile_program
 from dlrmc.errors import DlrmcError, FallbackWarning, FrontendError, InputError, OptionError
 from dlrmc.options import Options
 from dlrmc.runtime.compiled import Compiled
+from dlrmc.runtime.picking import picker
 
 # torch's modes. Every call is one graph launch anyway, so that they ask for nothing more than is done.
 MODES: Final = ("default", "reduce-overhead", "max-autotune")
@@ -75,7 +76,7 @@ def backend(
 class _Program:
     """What was compiled for one set of sizes, and the weights that it reads."""
 
-    weights: Sequence[Any]
+    weights: tuple[Any, ...]
     compiled: Compiled
 
 
@@ -108,6 +109,7 @@ class GraphCalls:
         self._numbers = [place for place, (node, value) in pairs if _is_number(node, value)]
         taken = {*self._weights, *self._numbers}
         self._tensors = [place for place, _pair in pairs if place not in taken]
+        self._pick_weights, self._pick_tensors = picker(self._weights), picker(self._tensors)
         self._sizes = _dynamic_sizes([(place, placeholders[place]) for place in self._tensors])
         self._latest: dict[tuple[Any, ...], _Program] = {}
         self._known: OrderedDict[tuple[Any, ...], _Program] = OrderedDict()
@@ -118,16 +120,16 @@ class GraphCalls:
             return self._graph(*args)
         numbers = [_number(args[place]) for place in self._numbers]
         sizes = (*numbers, *[args[place].shape[dim] for place, dim in self._sizes])
-        weights = [args[place] for place in self._weights]
+        weights = tuple(self._pick_weights(args))
         program = self._latest.get(sizes)
         # Dynamo may call one graph for several modules.
         if program is None or not all(map(is_, program.weights, weights)):
             program = self._find(sizes, weights, args)
             if program is None:
                 return self._graph(*args)
-        return program.compiled(*[args[place] for place in self._tensors])
+        return program.compiled.call_positional(tuple(self._pick_tensors(args)))
 
-    def _find(self, sizes: tuple[Any, ...], weights: list[Any], args: Sequence[Any]) -> _Program | None:
+    def _find(self, sizes: tuple[Any, ...], weights: tuple[Any, ...], args: Sequence[Any]) -> _Program | None:
         """The program for these sizes and weights, or None where it runs in eager mode from now on."""
         key = (sizes, *map(id, weights))
         with self._lock:

@@ -57,6 +57,7 @@ class Options:
         strict: treat a warning of the compiler as an error.
         architecture: the GPU to compile for, as `sm_90`; None is the GPU present, or `sm_90` where there is
             none.
+        pad_batches: pad a batch to the next of `batch_sizes` instead of building a program for it.
 
     Raises:
         OptionError: a value is not one of those above.
@@ -70,13 +71,19 @@ class Options:
     cache_dir: Path = field(default_factory=default_cache_dir)
     strict: bool = False
     architecture: str | None = None
+    pad_batches: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
             _check_choice(name, getattr(self, name), allowed)
         _check_batch_sizes(self.batch_sizes)
-        if not isinstance(self.strict, bool):
-            raise OptionError("option strict", found=repr(self.strict), expected="True or False")
+        for name in ("strict", "pad_batches"):
+            if not isinstance(getattr(self, name), bool):
+                found = repr(getattr(self, name))
+                raise OptionError(f"option {name}", found=found, expected="True or False")
+        if self.pad_batches and not self.batch_sizes:
+            expected = "the batches to pad to, as batch_sizes=[16, 64]"
+            raise OptionError("option pad_batches", found="no batch_sizes", expected=expected)
         _check_architecture(self.architecture)
         # A list or a text is as good as a tuple or a Path; only the frozen form is kept.
         object.__setattr__(self, "batch_sizes", tuple(self.batch_sizes))
@@ -133,33 +140,30 @@ def _read_environment(environment: Mapping[str, str] | None) -> dict[str, Any]:
         if variable not in known:
             raise _unknown(f"environment variable {variable}", variable, known)
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        values[name] = _READERS.get(name, str)(text)
+        values[name] = _READERS[name](variable, text) if name in _READERS else text
     return values
 
 
-def _read_flag(text: str) -> bool:
+def _read_flag(variable: str, text: str) -> bool:
     if text.lower() not in _FLAGS:
-        raise OptionError(
-            f"environment variable {ENVIRONMENT_PREFIX}STRICT",
-            found=repr(text),
-            expected="one of " + ", ".join(_FLAGS),
-        )
+        expected = "one of " + ", ".join(_FLAGS)
+        raise OptionError(f"environment variable {variable}", found=repr(text), expected=expected)
     return _FLAGS[text.lower()]
 
 
-def _read_batch_sizes(text: str) -> tuple[int, ...]:
+def _read_batch_sizes(variable: str, text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() for part in parts):
         raise OptionError(
-            f"environment variable {ENVIRONMENT_PREFIX}BATCH_SIZES",
+            f"environment variable {variable}",
             found=repr(text),
             expected="whole numbers separated by commas, as 1,8,64",
         )
     return tuple(int(part) for part in parts)
 
 
-_READERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
-    {"strict": _read_flag, "batch_sizes": _read_batch_sizes}
+_READERS: Final[Mapping[str, Callable[[str, str], Any]]] = MappingProxyType(
+    {"strict": _read_flag, "pad_batches": _read_flag, "batch_sizes": _read_batch_sizes}
 )
 
 

@@ -150,6 +150,15 @@ class Binder:
             leaves = self._leaves(args, kwargs)
         return [leaves[place] for place in self._places]
 
+    def with_tensors(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[torch.Tensor]
+    ) -> tuple[Any, Any]:
+        """The arguments with other tensors, given in the order of `graph.inputs`."""
+        leaves = self._plan.leaves(args, kwargs) or self._leaves(args, kwargs)
+        for place, tensor in zip(self._places, tensors, strict=True):
+            leaves[place] = tensor
+        return pytree.tree_unflatten(leaves, self._in_spec)
+
     def _check(self, leaves: Sequence[Any], tensors: Sequence[Any]) -> bool:
         """Check every tensor; whether all may be read where they lie."""
         for declared, leaf in zip(self._inputs, leaves, strict=True):

@@ -73,6 +73,11 @@ class Compiled:
         outputs = None if out is None else self._out.tensors(out, tensors, is_ready=is_ready)
         return self._binder.unflatten(leaves, self._run(tensors, outputs, is_ready=is_ready))
 
+    def call_positional(self, args: tuple[Any, ...]) -> Any:
+        """The results for positional arguments alone, as of a call."""
+        results = self._quick(args)
+        return self(*args) if results is None else results
+
     def call_known(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The results of a call that looks like an earlier good one; None of any other, which has not run.
 
@@ -140,10 +145,15 @@ class Compiled:
         self._weights.update(state)
 
     def stats(self) -> dict[str, Any]:
-        """Counters: calls, faults, compiler calls and cache hits of this process, bytes held."""
+        """Counters: calls, faults, compiler calls and cache hits of this process, bytes held.
+
+        `without_graph` calls were not one launch of a CUDA graph: all on other targets than `cuda`, and those
+        recorded into the caller's own graph.
+        """
         return {
             "calls": self._executor.calls,
             "faults": self._executor.fault_count(),
+            "without_graph": self._executor.calls_without_graph,
             **dataclasses.asdict(self._cache.counters),
             "memory_bytes": self._executor.memory_bytes,
             "arena_bytes": self._build.plan.arena_bytes,

@@ -42,12 +42,14 @@ class CudaExecutor:
 
     Attributes:
         calls: how many calls were issued, captures of the caller's own left out.
+        calls_without_graph: how many calls were recorded into a capture.
         driver, lock, faults, order, slots, makers: what a call goes through, for the short way.
     """
 
     def __init__(self, program: CudaProgram, log: FaultLog, slots: int = _SLOTS) -> None:
         driver = program.driver
         self.calls = 0
+        self.calls_without_graph = 0
         self._program = program
         self._log = log
         self.driver = driver
@@ -195,6 +197,7 @@ class CudaExecutor:
         pool. Nothing may wait meanwhile, and nothing is raised.
         """
         program = self._program
+        self.calls_without_graph += 1
         stream = self.driver.current_stream(self.driver.index)
         placed = self._place_all(inputs, is_capturing=True)
         if outputs is None:

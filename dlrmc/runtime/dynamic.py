@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
+from torch.utils import _pytree as pytree
 
 from dlrmc.errors import InputError, SpecialisationWarning
 from dlrmc.ir.graph import Graph
 from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.compiled import Compiled, Step
 from dlrmc.runtime.module_cache import shared_cache
+from dlrmc.runtime.padding import Padding, copy_out, cut
 from dlrmc.runtime.specialise import Key, Specialiser
 from dlrmc.runtime.targets import Target
 
@@ -44,25 +46,26 @@ class DynamicCompiled(Compiled):
         self._builds: dict[Key, int] = {}
         self._built = 0
         self._evicted = 0
-        self._evicted_counts = {"calls": 0, "faults": 0}
+        self._evicted_counts = {"calls": 0, "faults": 0, "without_graph": 0}
         self._last: Compiled | None = None
         self._cache = shared_cache(specialiser.options.cache_dir)
         self._binder = Binder(specialiser.example, ("cpu",))
+        self._padding = specialiser.padding()
+        self._padded = 0
+        self._missed = 0
         for batch in specialiser.options.batch_sizes:
             shapes = specialiser.batch_shapes(batch)
             self._specialisation([_Shaped(shape) for shape in shapes])
+        self._missed = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The model's results; see `Compiled.__call__`. New sizes are built first."""
         last = self._last
         if last is not None and (results := last.call_known(args, kwargs)) is not None:
             return results
-        compiled = self._of_call(args, kwargs)
-        if last is not compiled:
-            if last is not None:
-                last.raise_recorded()
-            self._last = compiled
-        return compiled(*args, **kwargs)
+        if self._padding is not None and (batches := self._padded_batches(args, kwargs)) is not None:
+            return self._call_padded(self._padding, batches, args, kwargs)
+        return self._call_exact(args, kwargs)
 
     def bind(self, *args: Any, **kwargs: Any) -> Step:
         """A step with fixed addresses and sizes; see `Compiled.bind`."""
@@ -91,6 +94,7 @@ class DynamicCompiled(Compiled):
 
         `specialisations` is how many sets of sizes are held, `built` how many this instance had built,
         `evicted` how many it gave up; `sizes` tells of each that is held how often it was built and called.
+        `padded` calls were padded to another batch, `missed` calls had sizes that were not built yet.
         """
         with self._lock:
             each = [compiled.stats() for compiled in self._held.values()]
@@ -98,11 +102,12 @@ class DynamicCompiled(Compiled):
                 self._specialiser.describe(key): {"built": self._builds[key], "calls": compiled.calls}
                 for key, compiled in self._held.items()
             }
-        names = ("calls", "faults", "memory_bytes", "arena_bytes")
+        names = ("calls", "faults", "without_graph", "memory_bytes", "arena_bytes")
         sums = {n: sum(one[n] for one in each) + self._evicted_counts.get(n, 0) for n in names}
         counters = dataclasses.asdict(self._cache.counters)
-        own = {"specialisations": len(each), "built": self._built, "evicted": self._evicted, "sizes": sizes}
-        return {**sums, **counters, **own}
+        own = {"specialisations": len(each), "built": self._built, "evicted": self._evicted}
+        used = {"padded": self._padded, "missed": self._missed, "sizes": sizes}
+        return {**sums, **counters, **own, **used}
 
     def report(self, *, ir: bool = False) -> str:
         """The sizes that were built and how often they were called, and the report of the last one."""
@@ -143,11 +148,43 @@ class DynamicCompiled(Compiled):
     def __repr__(self) -> str:
         return f"<compiled {self._specialiser.example.graph.name}: {len(self._held)} sets of sizes>"
 
+    # -- calls -----------------------------------------------------------------------------------------------
+
+    def _call_exact(self, args: Any, kwargs: Any) -> Any:
+        last, compiled = self._last, self._of_call(args, kwargs)
+        if last is not compiled:
+            if last is not None:
+                last.raise_recorded()
+            self._last = compiled
+        return compiled(*args, **kwargs)
+
+    def _padded_batches(self, args: Any, kwargs: Any) -> tuple[int, int] | None:
+        """The batch of a call and the one to pad it to; None where its sizes are built, or too large."""
+        tensors = self._binder.tensors(args, self._without_out(kwargs))
+        key = self._specialiser.key(tensors)
+        if key is None or key in self._held or self._padding is None:
+            return None
+        return self._padding.bucket(tensors)
+
+    def _call_padded(self, padding: Padding, batches: tuple[int, int], args: Any, kwargs: Any) -> Any:
+        own, padded = batches
+        inner = self._without_out(kwargs)
+        tensors = padding.pad(self._binder.tensors(args, inner), padded)
+        results = self._call_exact(*self._binder.with_tensors(args, inner, tensors))
+        with self._lock:
+            self._padded += 1
+        results = pytree.tree_map_only(torch.Tensor, lambda each: cut(each, own, padded), results)
+        return results if inner is kwargs else copy_out(results, kwargs["out"])
+
+    def _without_out(self, kwargs: Any) -> Any:
+        if "out" not in kwargs or "out" in self._binder.names:
+            return kwargs
+        return {name: value for name, value in kwargs.items() if name != "out"}
+
     # -- specialisations -------------------------------------------------------------------------------------
 
     def _of_call(self, args: Any, kwargs: Any) -> Compiled:
-        if "out" in kwargs and "out" not in self._binder.names:
-            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+        kwargs = self._without_out(kwargs)
         tensors = self._binder.tensors(args, kwargs)
         found = self._specialisation(tensors)
         if found is None:  # no tensor, or another rank: the check of the example says which
@@ -163,6 +200,7 @@ class DynamicCompiled(Compiled):
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key]
+            self._missed += 1
         # Outside of the lock: calls of other sizes go on meanwhile.
         key, compiled, is_new = self._specialiser.instance(tensors)
         with self._lock:

@@ -77,6 +77,11 @@ class EmulatedExecutor:
         return ("cpu",)
 
     @property
+    def calls_without_graph(self) -> int:
+        """All of them."""
+        return self.calls
+
+    @property
     def memory_bytes(self) -> int:
         """The arena and what the weights needed beside the user's own."""
         return self._arena.nbytes + self._residents.bytes

@@ -109,6 +109,11 @@ class Executor(Protocol):
         ...
 
     @property
+    def calls_without_graph(self) -> int:
+        """How many were not one launch of a CUDA graph, captures of the caller's own included."""
+        ...
+
+    @property
     def memory_bytes(self) -> int:
         """Memory held between calls that is not the user's own."""
         ...

@@ -37,7 +37,10 @@ class FlatteningPlan:
     @property
     def positional(self) -> Positional | None:
         """The quick way to the leaves of positional arguments; None where the structure takes more."""
-        return None if self._shallow is None else partial(_shallow_leaves, self._shallow, len(self._shallow))
+        if self._shallow is None:
+            return None
+        read = _plain_leaves if all(kind is None for kind, _count in self._shallow) else _shallow_leaves
+        return partial(read, self._shallow, len(self._shallow))
 
     def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """The leaves, or None where the structure is another, or one that this plan cannot tell."""
@@ -67,6 +70,10 @@ def _shallow_leaves(shallow: _Shallow, count: int, args: Sequence[Any]) -> list[
         else:
             return None
     return leaves
+
+
+def _plain_leaves(shallow: _Shallow, count: int, args: Sequence[Any]) -> list[Any] | None:
+    return [*args] if len(args) == count else None
 
 
 def _shallow_args(

@@ -14,6 +14,7 @@ from dlrmc.options import Options
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.findings import check_strict
+from dlrmc.runtime.padding import Padding
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.targets import choose_target
 
@@ -115,6 +116,16 @@ class Specialiser:
             expected="a program with one free size",
             hint="leave the option out: each set of sizes is built when a call first has it",
         )
+
+    def padding(self) -> Padding | None:
+        """How requests are padded to the batches of the options, if they are.
+
+        Raises:
+            OptionError: the program does not allow it.
+        """
+        if not self.options.pad_batches:
+            return None
+        return Padding(self.options.batch_sizes, self.batch_shapes, self._specialise)
 
     def _sized_dims(self) -> list[InputDim]:
         """The dynamic dimensions whose size is part of what is built."""
