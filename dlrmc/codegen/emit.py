@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dlrmc.codegen.includes import include_text
 from dlrmc.codegen.kernels.registry import find_kernel_impl
 from dlrmc.codegen.source import KernelContext, KernelSource, ModuleSource
+from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.strided import VIEW_OPS
@@ -18,6 +19,8 @@ from dlrmc.schedule.plan import BufferRef, Launch, Plan
 PREFIX = "dlrmc"
 # A name holds the ops of the body, in order, up to this many characters.
 LONGEST_STEM = 48
+# Parameters are 64-bit pointers in 4 KB (CUDA C++ Programming Guide, "Function Parameters").
+LARGEST_PARAMETERS = 4096 // 8
 # The widest load or store of one thread; the runtime keeps every buffer, the user's tensors too, to it.
 BASE_ALIGNMENT_BYTES = 16
 
@@ -66,7 +69,15 @@ def emit_kernel(
         precision=precision,
         counted_operands=tuple(buffer.has_count for buffer in launch.operands),
     )
-    return find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
+    source = find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
+    if len(source.params) > LARGEST_PARAMETERS:
+        raise CodegenError(
+            f"kernel {name}",
+            found=f"{len(source.params)} pointers",
+            expected=f"at most {LARGEST_PARAMETERS}, the size of a kernel's parameter space",
+            hint="split its body into several kernels",
+        )
+    return source
 
 
 def is_indirect(buffer: BufferRef) -> bool:

@@ -6,14 +6,17 @@ from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import many
 from dlrmc.passes.pass_types import PassResult
 
-# Ops whose kernels write their results with any strides.
+# Ops whose kernels write their results with any strides, as row programs do.
 _PRODUCERS = (
+    "kernel",
+    "item",
     "linear",
     "mm",
     "bmm",
     "embedding_bag",
     "embedding_bag_group",
     "quantized_embedding_bag",
+    "quantized_embedding_bag_group",
     "pairwise_dot",
 )
 
@@ -30,4 +33,12 @@ def run(graph: Graph) -> PassResult:
 
 
 def _is_own_kernel(graph: Graph, part: Node) -> bool:
+    """Whether a kernel makes the part, or a value of which the part is a view, for this reader only."""
+    if part.is_op("view") and _makes_views(part.inputs[0]):
+        return graph.use_count(part) == 1 and graph.use_count(part.inputs[0]) == 1
     return part.is_op(*_PRODUCERS) and graph.use_count(part) == 1
+
+
+def _makes_views(node: Node) -> bool:
+    """Whether form-kernels makes the view the result of the kernel."""
+    return node.is_op(*_PRODUCERS) and not node.is_op("kernel", "item")

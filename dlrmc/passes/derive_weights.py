@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlrmc.ir.bag_tables import BAG_OPS
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import map_operands
 from dlrmc.ir.strided import VIEW_OPS, resolve_strided
@@ -11,7 +12,7 @@ from dlrmc.passes.pass_types import PassResult
 # take.
 TABLE_BYTES_MAX = 64 << 20
 
-_LOOKUPS = ("embedding", "embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
+_LOOKUPS = ("embedding", *BAG_OPS)
 
 
 def run(graph: Graph) -> PassResult:

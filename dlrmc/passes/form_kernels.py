@@ -23,6 +23,7 @@ ANCHORS = MappingProxyType(
         "embedding_bag": "embedding_bag",
         "embedding_bag_group": "embedding_bag",
         "quantized_embedding_bag": "quantized_bag",
+        "quantized_embedding_bag_group": "quantized_bag",
         "pairwise_dot": "pairwise_dot",
     }
 )

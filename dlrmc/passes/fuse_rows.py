@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dlrmc.ir.bag_tables import BAG_OPS
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.rows import UNIFORM, Rows, RowTag
 from dlrmc.ir.strided import VIEW_OPS
@@ -18,11 +19,11 @@ from dlrmc.ir.subgraph import outline
 from dlrmc.passes.batch_size import guess_batch
 from dlrmc.passes.derive_weights import TABLE_BYTES_MAX
 from dlrmc.passes.derived_views import derive_view
+from dlrmc.passes.long_gathers import without_long_gathers
 from dlrmc.passes.pass_types import PassResult
 from dlrmc.passes.row_stages import has_stage
 from dlrmc.passes.row_tags import tag_rows
 
-JAGGED_OPS = ("embedding_bag", "embedding_bag_group", "quantized_embedding_bag")
 # A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
 # reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
 LARGEST_WEIGHT_BYTES = 512 * 1024
@@ -64,6 +65,7 @@ def fuse_rows(graph: Graph) -> PassResult:
 def _form_regions(graph: Graph, batch: int) -> int:
     tags = tag_rows(graph, batch, restarts=True)
     members = frozenset(node for node in graph.nodes if _is_member(node, tags))
+    members = without_long_gathers(graph, members)
     regions = [region for region in _fitting_regions(graph, members, batch) if _is_worth_it(region.nodes)]
     for region in regions:
         _form(graph, _with_views(graph, region.nodes, tags), region.outputs, batch)
@@ -149,7 +151,7 @@ def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
 
 def _is_jagged(node: Node, operand: Node) -> bool:
     """Whether the operand is ids, offsets or weights of bags: a tile cannot tell which are its own."""
-    return node.is_op(*JAGGED_OPS) and operand.type.rank == 1
+    return node.is_op(*BAG_OPS) and operand.type.rank == 1
 
 
 def _is_worth_it(region: Sequence[Node]) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from dlrmc.ir.attributes import Attribute
+from dlrmc.ir.bag_tables import SINGLE_BAG_OPS
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import Operand, one, optional
 from dlrmc.ir.types import TensorType
@@ -16,6 +18,9 @@ from dlrmc.passes.pass_types import PassResult
 
 # Kernel parameters fill at most 4 KB: four pointers a table, and a few more for the result and the faults.
 TABLES_MAX = 96
+
+# The op's name, the type of the bags, and the bits of a code.
+_Kind = tuple[str, TensorType, int]
 
 # The readers whose order of operands decides the order in the group, so that they can read it whole.
 _READERS = ("pairwise_dot", "linear", "cat")
@@ -39,7 +44,7 @@ class _Paths:
             upstream[node] = 0
             for operand in node.inputs:
                 upstream[node] |= upstream[operand] | bit.get(operand, 0)
-            if node.is_op("embedding_bag"):
+            if node.is_op(*SINGLE_BAG_OPS):
                 bit[node] = 1 << len(bit)
         return _Paths(bit, upstream)
 
@@ -61,9 +66,9 @@ def run(graph: Graph) -> PassResult:
 
 def find(graph: Graph) -> tuple[Node, ...]:
     """The first two or more bags that may be one op, in the order in which they are read; else empty."""
-    by_kind: dict[TensorType, list[Node]] = {}
+    by_kind: dict[_Kind, list[Node]] = {}
     for bag in _in_reading_order(graph):
-        by_kind.setdefault(bag.type, []).append(bag)
+        by_kind.setdefault(_kind(bag), []).append(bag)
     paths = _Paths.of(graph)
     for bags in by_kind.values():
         for position, first in enumerate(bags):
@@ -79,10 +84,10 @@ def find(graph: Graph) -> tuple[Node, ...]:
 def may_join(group: Sequence[Node], bag: Node, paths: _Paths) -> bool:
     """Whether the bag can be computed together with the group.
 
-    Dtype, width and number of bags must be equal, and no path may run between any two of them, or the
-    joined op would depend on itself.
+    Dtype, width, number of bags and the bits of quantised tables must be equal, and no path may run between
+    any two of them, or the joined op would depend on itself.
     """
-    if len(group) >= TABLES_MAX or bag.type != group[0].type:
+    if len(group) >= TABLES_MAX or _kind(bag) != _kind(group[0]):
         return False
     return not any(paths.run_between(bag, other) for other in group)
 
@@ -91,14 +96,14 @@ def join(graph: Graph, group: tuple[Node, ...]) -> Node:
     """Replace the bags by one group and a `select` for each."""
     first = group[0]
     made = graph.add(
-        "embedding_bag_group",
+        f"{first.op.name}_group",
         (
             tuple(one(bag.operands[0]) for bag in group),
             tuple(one(bag.operands[1]) for bag in group),
             _column(group, 2),
             _column(group, 3),
         ),
-        _options(group),
+        _options(group) if first.is_op("embedding_bag") else _quantized_options(group),
         name="bags",
         source=first.source,
         place=first,
@@ -115,7 +120,17 @@ def _column(group: tuple[Node, ...], position: int) -> Operand[Node]:
     return items if any(item is not None for item in items) else ()
 
 
-def _options(group: tuple[Node, ...]) -> dict[str, tuple[str, ...] | tuple[bool, ...] | tuple[int, ...]]:
+def _kind(bag: Node) -> _Kind:
+    """What must be equal in a group; 0 bits where rows are not quantised."""
+    return bag.op.name, bag.type, bag.attributes.int("bits") if "bits" in bag.attributes else 0
+
+
+def _quantized_options(group: tuple[Node, ...]) -> dict[str, Attribute]:
+    lasts = tuple(bag.attributes.bool("include_last_offset") for bag in group)
+    return {"bits": group[0].attributes.int("bits"), "include_last_offset": lasts if any(lasts) else ()}
+
+
+def _options(group: tuple[Node, ...]) -> dict[str, Attribute]:
     """The options that differ from the default in at least one bag."""
     modes = tuple(bag.attributes.str("mode") for bag in group)
     lasts = tuple(bag.attributes.bool("include_last_offset") for bag in group)
@@ -134,7 +149,7 @@ def _in_reading_order(graph: Graph) -> list[Node]:
         for node in graph.nodes:
             if node.is_op(op):
                 bags.update(dict.fromkeys(_bag_operands(node)))
-    bags.update({node: None for node in graph.nodes if node.is_op("embedding_bag")})
+    bags.update({node: None for node in graph.nodes if node.is_op(*SINGLE_BAG_OPS)})
     return list(bags)
 
 
@@ -144,5 +159,5 @@ def _bag_operands(node: Node) -> Iterator[Node]:
         value = operand
         while value.is_op("view", "select", "slice", "expand"):
             value = one(value.operands[0])
-        if value.is_op("embedding_bag"):
+        if value.is_op(*SINGLE_BAG_OPS):
             yield value

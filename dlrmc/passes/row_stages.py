@@ -14,6 +14,7 @@ STAGE_OPS = (
     "embedding_bag",
     "embedding_bag_group",
     "quantized_embedding_bag",
+    "quantized_embedding_bag_group",
     "pairwise_dot",
     "cat",
     "sum",

@@ -20,6 +20,7 @@ _READERS_BY_VALUE = (
     "embedding_bag",
     "embedding_bag_group",
     "quantized_embedding_bag",
+    "quantized_embedding_bag_group",
 )
 
 

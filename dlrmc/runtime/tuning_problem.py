@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dlrmc.ir.bag_tables import BAG_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import many_optional, map_operands, one, optional
-from dlrmc.ir.ops.embedding import group_operands, group_options
+from dlrmc.ir.op import many_optional, map_operands, one
 from dlrmc.ir.types import TensorType, TupleType
 from dlrmc.schedule.plan import Launch
 
 Array = np.ndarray[Any, Any]
-_SINGLE_BAGS = ("embedding_bag", "quantized_embedding_bag")
 _PICKS_BY_DIM = ("index_select", "gather")
 # For integers that pick no row: small, so that sums of them stay exact in f32.
 _PLAIN_LIMIT = 8
@@ -115,15 +114,9 @@ def _draw_plain(kind: TensorType, generator: np.random.Generator) -> Array:
 def _offsets_of(body: Graph, node: Node) -> Iterator[Array]:
     """Offsets of bags of equal length, for each op that reads the node as offsets."""
     for user in body.users(node):
-        if user.is_op(*_SINGLE_BAGS) and optional(user.operands[2]) is node:
-            is_last = user.attributes.bool("include_last_offset")
-            yield _even_offsets(node, one(user.operands[1]), is_last)
-        elif user.is_op("embedding_bag_group"):
-            tables, ids, offsets, _ = group_operands(user.operands)
-            options = group_options(user.attributes, len(tables))
-            for each, offset, option in zip(ids, offsets, options, strict=True):
-                if offset is node:
-                    yield _even_offsets(node, each, option.include_last_offset)
+        for bags in bags_of(user) if user.is_op(*BAG_OPS) else ():
+            if bags.offsets is node:
+                yield _even_offsets(node, bags.ids, bags.options.include_last_offset)
 
 
 def _even_offsets(node: Node, ids: Node, is_last_included: bool) -> Array:
@@ -145,11 +138,10 @@ def _limits(body: Graph, node: Node) -> Iterator[int]:
 
 
 def _picked_rows(user: Node, ids: Node) -> Iterator[int]:
-    if user.is_op("embedding", *_SINGLE_BAGS) and user.operands[1] is ids:
+    if user.is_op("embedding") and user.operands[1] is ids:
         yield one(user.operands[0]).shape[0]
-    elif user.is_op("embedding_bag_group"):
-        tables, all_ids, _, _ = group_operands(user.operands)
-        yield from (table.shape[0] for table, each in zip(tables, all_ids, strict=True) if each is ids)
+    elif user.is_op(*BAG_OPS):
+        yield from (bags.table.shape[0] for bags in bags_of(user) if bags.ids is ids)
     elif user.is_op(*_PICKS_BY_DIM) and user.operands[1] is ids:
         yield one(user.operands[0]).shape[user.attributes.int("dim")]
     elif user.is_op("index"):

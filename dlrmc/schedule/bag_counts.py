@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dlrmc.ir.bag_tables import BAG_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import one, optional
-from dlrmc.ir.ops.embedding import group_operands
 
 # The kernels that read the number of ids from behind the pointer.
 COUNTING_IMPLS = ("embedding_bag", "quantized_bag", "row_program")
-SINGLE_BAG_OPS = ("embedding_bag", "quantized_embedding_bag")
 
 
 def read_by_bags_alone(graph: Graph, inputs: Sequence[Node]) -> bool:
@@ -36,13 +34,9 @@ def _is_of_bags_in(body: Graph, node: Node) -> bool:
 
 def _reads_by_offsets(user: Node, node: Node) -> bool:
     """Whether an op reads a node as ids or weights, with offsets, and in no other place."""
-    if user.is_op(*SINGLE_BAG_OPS):
-        table, ids, offsets, weights = user.operands
-        tables = ((one(table), one(ids), optional(offsets), optional(weights)),)
-    elif user.is_op("embedding_bag_group"):
-        tables = tuple(zip(*group_operands(user.operands), strict=True))
-    else:
+    if not user.is_op(*BAG_OPS):
         return False
-    is_misread = any(node is table or node is offsets for table, _ids, offsets, _weights in tables)
-    reads = [offsets for _table, ids, offsets, weights in tables if node is ids or node is weights]
+    tables = bags_of(user)
+    is_misread = any(node is bags.table or node is bags.offsets for bags in tables)
+    reads = [bags.offsets for bags in tables if node is bags.ids or node is bags.weights]
     return not is_misread and all(offsets is not None for offsets in reads)

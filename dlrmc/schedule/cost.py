@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from dlrmc.ir.bag_tables import BAG_OPS, bags_of
 from dlrmc.ir.graph import Node
 from dlrmc.ir.op import flatten, many, one, optional
-from dlrmc.ir.ops.embedding import group_operands
 from dlrmc.ir.types import TensorType
 from dlrmc.schedule.buffers import result_types
 
@@ -89,13 +89,8 @@ def _read_bytes(operand: Node, users: tuple[Node, ...]) -> int:
 
 def _picked_bytes(operand: Node, user: Node) -> int | None:
     """Bytes that `user` picks out of the operand; None where it reads all of it."""
-    if user.is_op("embedding_bag", "quantized_embedding_bag") and user.operands[0] is operand:
-        return _rows_bytes(operand, one(user.operands[1]))
-    if user.is_op("embedding_bag_group"):
-        tables, ids, _, _ = group_operands(user.operands)
-        picked = [
-            _rows_bytes(operand, each) for table, each in zip(tables, ids, strict=True) if table is operand
-        ]
+    if user.is_op(*BAG_OPS):
+        picked = [_rows_bytes(operand, bags.ids) for bags in bags_of(user) if bags.table is operand]
         return sum(picked) if picked else None
     if user.is_op(*_PARTIAL) and user.operands[0] is operand:
         return _bytes(user.type)
@@ -151,11 +146,8 @@ def _other_flops(node: Node) -> int:
         return node.type.numel
     if node.is_op("mm", "bmm", "pairwise_dot"):
         return 0
-    if node.is_op("embedding_bag", "quantized_embedding_bag"):
-        return _added(one(node.operands[1]), one(node.operands[0]))
-    if node.is_op("embedding_bag_group"):
-        tables, ids, _, _ = group_operands(node.operands)
-        return sum(_added(each, table) for table, each in zip(tables, ids, strict=True))
+    if node.is_op(*BAG_OPS):
+        return sum(_added(bags.ids, bags.table) for bags in bags_of(node))
     operands = [operand.type.numel for operand in flatten(node.operands)]
     return max(node.type.numel, *operands) if operands else node.type.numel
 

@@ -8,18 +8,14 @@ from typing import Literal
 
 from dlrmc.errors import PassError
 from dlrmc.ir.attributes import Attribute
+from dlrmc.ir.bag_tables import BAG_OPS, SINGLE_BAG_OPS, Bags, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import Operands, map_operands, one, optional
-from dlrmc.ir.ops.bags import group_options
-from dlrmc.ir.ops.embedding import group_operands
+from dlrmc.ir.op import Operands, map_operands
 from dlrmc.ir.rows import Rows
 from dlrmc.passes.row_tags import tag_rows
 
 # How a tile reads an operand of its kernel: its own rows, all of it, or from its own rows' offsets on.
 Role = Literal["rows", "whole", "offsets", "ends"]
-
-# Operands table, ids, offsets, weights, and the attribute include_last_offset.
-SINGLE_BAG_OPS = ("embedding_bag", "quantized_embedding_bag")
 
 
 @dataclass(frozen=True)
@@ -103,8 +99,7 @@ class _Cutter:
                 found=f"%{node.name} = {node.op.name} is {self._tags[node]}",
                 expected="row-local ops only",
             )
-        is_jagged = node.is_op(*SINGLE_BAG_OPS) and optional(node.operands[2]) is not None
-        if is_jagged or node.is_op("embedding_bag_group"):
+        if node.is_op(*BAG_OPS) and any(bags.offsets is not None for bags in bags_of(node)):
             operands = self._bag_operands(node)
         else:
             operands = map_operands(node.operands, self._value)
@@ -124,26 +119,16 @@ class _Cutter:
 
     def _bag_operands(self, node: Node) -> Operands[Node]:
         """Operands of bags: jagged ids and their weights are read whole, offsets one a row."""
-        if node.is_op(*SINGLE_BAG_OPS):
-            is_last = node.attributes.bool("include_last_offset")
-            table, ids, offsets, weights = node.operands
-            return (
-                self._value(one(table)),
-                self._ids(one(ids), is_jagged=True),
-                self._offsets(one(offsets), is_last),
-                self._ids(optional(weights), is_jagged=True),
-            )
-        tables, ids, offsets, weights = group_operands(node.operands)
-        options = group_options(node.attributes, len(tables))
-        jagged = [offset is not None for offset in offsets]
+        columns = tuple(zip(*map(self._one_bag_operands, bags_of(node)), strict=True))
+        return tuple(each[0] for each in columns) if node.is_op(*SINGLE_BAG_OPS) else columns
+
+    def _one_bag_operands(self, bags: Bags) -> tuple[Node, Node | None, Node | None, Node | None]:
+        is_jagged = bags.offsets is not None
         return (
-            tuple(self._value(table) for table in tables),
-            tuple(self._ids(each, is_jagged=kind) for each, kind in zip(ids, jagged, strict=True)),
-            tuple(
-                self._offsets(offset, option.include_last_offset)
-                for offset, option in zip(offsets, options, strict=True)
-            ),
-            tuple(self._ids(each, is_jagged=kind) for each, kind in zip(weights, jagged, strict=True)),
+            self._value(bags.table),
+            self._ids(bags.ids, is_jagged=is_jagged),
+            self._offsets(bags.offsets, bags.options.include_last_offset),
+            self._ids(bags.weights, is_jagged=is_jagged),
         )
 
     def _ids(self, node: Node | None, *, is_jagged: bool) -> Node | None:

@@ -104,7 +104,7 @@ def _limit(user: Node, ids: Node) -> tuple[int, int | None] | None:
             if optional(user.operands[2]) is ids:
                 return 0, one(user.operands[1]).type.numel
             return one(user.operands[0]).shape[0], None
-        case "embedding_bag_group":
+        case "embedding_bag_group" | "quantized_embedding_bag_group":
             return _group_limit(user, ids)
         case "index_select" | "gather" if one(user.operands[1]) is ids:
             return one(user.operands[0]).shape[user.attributes.int("dim")], None
@@ -115,9 +115,10 @@ def _limit(user: Node, ids: Node) -> tuple[int, int | None] | None:
             return None
 
 
-def _group_limit(user: Node, ids: Node) -> tuple[int, int | None]:
+def _group_limit(user: Node, ids: Node) -> tuple[int, int | None] | None:
     tables, all_ids = many(user.operands[0]), many(user.operands[1])
     for item, offsets in zip(all_ids, many_optional(user.operands[2]) or (None,) * len(tables), strict=True):
         if offsets is ids:
             return 0, item.type.numel
-    return min(t.shape[0] for t, item in zip(tables, all_ids, strict=True) if item is ids), None
+    rows = [t.shape[0] for t, item in zip(tables, all_ids, strict=True) if item is ids]
+    return (min(rows), None) if rows else None  # a table of bytes is of integers, too

@@ -59,6 +59,10 @@ def kernels(graph: Graph) -> list[str]:
             "%v = embedding_bag_group([%t, %t], [%i, %i], [%off, %off], [_, _]) : f32[4,2,3]",
             "embedding_bag: embedding_bag_group",
         ),
+        (
+            "%v = quantized_embedding_bag_group([%q, %q], [%i, %i], [%off, %off], []) : f32[4,2,3]",
+            "quantized_bag: quantized_embedding_bag_group",
+        ),
         ("%v = pairwise_dot(%cube) : f32[4,1]", "pairwise_dot: pairwise_dot"),
         ("%v = relu(%x) : f32[4,6]", "map: relu"),
         ("%v = sum(%x) {dims=[1]} : f32[4]", "map: sum"),
@@ -76,6 +80,7 @@ def test_the_implementation_of_each_op(statement: str, kernel: str):
         input %off : i64[4]
         weight %w : f32[6,6] = "w"
         weight %t : f32[9,3] = "t"
+        weight %q : u8[9,11] = "q"
     """
     assert kernels(formed(f"{leaves}{statement}\nreturn %v")) == [kernel]
 

@@ -6,6 +6,7 @@ import pytest
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.verify import verify
+from dlrmc.passes import assemble
 from dlrmc.passes.fuse_rows import LARGEST_ROW_BYTES, LARGEST_WEIGHT_BYTES, POINTERS_MAX, fuse_rows
 from tests.passes.feeds import assert_same_meaning
 from tests.passes.pass_case import check_pass, check_unchanged
@@ -189,6 +190,50 @@ def test_what_reads_more_operands_than_a_kernel_takes_leaves_the_program():
         """
     )
     assert programs(graph) == [["sum", "exp"]]
+
+
+GATHER = """
+    input %x : f32[{batch},8]
+    input %ids : i64[{batch},{bag}]
+    weight %t : f32[100,64] = "t"
+    weight %u : f32[100,64] = "u"
+    weight %v : f32[64,8] = "v"
+    %h = linear(%x, %v) {{act=relu}} : f32[{batch},64]
+    %e = sin(%h) : f32[{batch},64]
+    %bags = embedding_bag_group([%t, %u], [%ids, %ids], [], []) : f32[{batch},2,64]
+    %flat = view(%bags) {{shape=[{batch},128]}} : f32[{batch},128]
+    %c = cat(%e, %flat) {{dim=1}} : f32[{batch},192]
+    {reader}
+    return %y
+"""
+# 2 tables x 40 ids x 256 bytes x 512 requests are 10 MB, of which 256 KB of bags are made.
+LONG = {"batch": 512, "bag": 40}
+BY_ROWS = "%y = exp(%c) : f32[{batch},192]"
+BY_ALL = "%y = sum(%c) {{dims=[0]}} : f32[192]"
+
+
+def test_long_bags_have_a_kernel_of_their_own_and_the_rest_is_fused():
+    graph = fused(GATHER.format(reader=BY_ROWS.format(**LONG), **LONG))
+    assert sorted({op for program in programs(graph) for op in program} - {"view"}) == [
+        "cat",
+        "exp",
+        "linear",
+        "sin",
+    ]
+    assert any(node.is_op("embedding_bag_group") for node in graph.nodes)
+
+
+def test_a_cat_that_would_only_copy_long_bags_is_left_to_assemble():
+    graph = fused(GATHER.format(reader=BY_ALL.format(), **LONG))
+    assert programs(graph) == [["linear", "sin"]]
+    assert assemble.run(graph).counts == {"assembled": 1}
+
+
+@pytest.mark.parametrize("sizes", [{"batch": 512, "bag": 3}, {"batch": 4, "bag": 40}])
+def test_bags_that_are_short_or_few_are_fused(sizes):
+    graph = fused(GATHER.format(reader=BY_ROWS.format(**sizes), **sizes))
+    (program,) = programs(graph)
+    assert "embedding_bag_group" in program
 
 
 def test_what_comes_after_a_mix_of_rows_is_a_later_region():

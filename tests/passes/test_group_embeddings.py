@@ -63,6 +63,41 @@ def test_other_widths_bag_counts_and_dtypes_are_other_groups() -> None:
     assert [str(node.type) for node in groups] == ["f32[3,2,4]", "f32[3,2,5]"]
 
 
+def test_quantised_bags_of_equal_width_and_bits_are_groups() -> None:
+    graph = check_pass(
+        group_embeddings.run,
+        """input %a : i64[3,2]
+           input %i : i64[7]
+           input %o : i64[4]
+           weight %w : u8[9,12] = "w"
+           weight %v : u8[5,12] = "v"
+           weight %n : u8[5,6] = "n"
+           weight %m : u8[5,6] = "m"
+           %w_a = quantized_embedding_bag(%w, %a) : f32[3,4]
+           %n_a = quantized_embedding_bag(%n, %a) {bits=4} : f32[3,4]
+           %v_i = quantized_embedding_bag(%v, %i, %o) {include_last_offset=true} : f32[3,4]
+           %m_a = quantized_embedding_bag(%m, %a) {bits=4} : f32[3,4]
+           return %w_a, %n_a, %v_i, %m_a""",
+        """input %a : i64[3,2]
+           input %i : i64[7]
+           input %o : i64[4]
+           weight %w : u8[9,12] = "w"
+           weight %v : u8[5,12] = "v"
+           weight %n : u8[5,6] = "n"
+           weight %m : u8[5,6] = "m"
+           %bags = quantized_embedding_bag_group([%w, %v], [%a, %i], [_, %o], []) \
+{include_last_offset=[false,true]} : f32[3,2,4]
+           %w_a = select(%bags) {dim=1, index=0} : f32[3,4]
+           %bags_1 = quantized_embedding_bag_group([%n, %m], [%a, %a], [], []) {bits=4} : f32[3,2,4]
+           %n_a = select(%bags_1) {dim=1, index=0} : f32[3,4]
+           %v_i = select(%bags) {dim=1, index=1} : f32[3,4]
+           %m_a = select(%bags_1) {dim=1, index=1} : f32[3,4]
+           return %w_a, %n_a, %v_i, %m_a""",
+        {"groups": 2, "bags": 4},
+    )
+    assert len(graph.outputs) == 4
+
+
 def test_one_bag_is_no_group() -> None:
     check_unchanged(
         group_embeddings.run,

@@ -81,6 +81,7 @@ CASES: list[tuple[str, RowTag]] = [
     ("%v = embedding_bag(%table, %jagged, %off) : f32[4,3]", ROWS),
     ("%v = embedding_bag(%pairs, %jagged, %off) : f32[4,3]", MIXED),
     ("%v = embedding_bag_group([%table], [%jagged], [%off], [_]) : f32[4,1,3]", ROWS),
+    ("%v = quantized_embedding_bag_group([%bytes], [%jagged], [%off], [_]) : f32[4,1,3]", ROWS),
     ("%v = quantized_embedding_bag(%bytes, %jagged, %off) : f32[4,3]", ROWS),
     ("%v = quantized_embedding_bag(%bytes, %ids) : f32[4,3]", ROWS),
     ("%v = index(%table, %id) : f32[4,3]", ROWS),

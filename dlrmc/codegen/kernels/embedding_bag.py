@@ -1,7 +1,8 @@
 """The `embedding_bag` kernel: the bags of one table or of all tables of a group in one launch.
 
-A block works on bags of one table. Which pointers and numbers are the table's is a `switch`, one line a
-table; tables that need the same code share one instance of the stage (EmbeddingBag of embedding_bag.cuh).
+A block works on bags of one table, the tables with the longest bags first. Which pointers and numbers are the
+table's is a `switch`, one line a table; tables that need the same code share one instance of the stage
+(EmbeddingBag of embedding_bag.cuh).
 
 The constants of the emitted structs, one struct for each kind of table:
     Element, Id, Offset               storage types of the table, the ids and the offsets
@@ -29,31 +30,15 @@ from dlrmc.codegen.kernels.windows import OperandWindows, Window, Windows, find_
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
-from dlrmc.errors import CodegenError
+from dlrmc.ir.bag_tables import Bags, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import one, optional
-from dlrmc.ir.ops.bags import BagOptions, group_options
-from dlrmc.ir.ops.embedding import bag_options, group_operands
 from dlrmc.ir.types import DType
 
-BAG_OPS = ("embedding_bag", "embedding_bag_group")
-# Parameters are 64-bit pointers in 4 KB (CUDA C++ Programming Guide, "Function Parameters").
-LARGEST_PARAMETERS = 4096 // 8
+FLOAT_BAG_OPS = ("embedding_bag", "embedding_bag_group")
 WARP_LANES = 32
 LARGEST_BLOCK = 256
 LARGEST_PACK_BYTES = 16
 LARGEST_IN_FLIGHT = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Bags:
-    """One table, its ids, offsets and weights as nodes of the body, and its options."""
-
-    table: Node
-    ids: Node
-    offsets: Node | None
-    weights: Node | None
-    options: BagOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +66,11 @@ class EmbeddingBag(KernelImpl):
     name = "embedding_bag"
 
     def check(self, body: Graph) -> None:
-        find_anchor(self, body, BAG_OPS)
+        find_anchor(self, body, FLOAT_BAG_OPS)
 
     def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
-        anchor = find_anchor(self, kernel.body, BAG_OPS)
+        anchor = find_anchor(self, kernel.body, FLOAT_BAG_OPS)
         signature = build_signature(kernel.body, context, has_faults=True)
-        if len(signature.params) > LARGEST_PARAMETERS:
-            raise CodegenError(
-                f"kernel {context.name}",
-                found=f"{len(signature.params)} pointers",
-                expected=f"at most {LARGEST_PARAMETERS}, the size of a kernel's parameter space",
-                hint="split the group of embedding bags into several",
-            )
         tables = bags_of(anchor)
         windows = Windows(self, kernel.body, context, signature)
         y = windows.result(anchor)
@@ -111,17 +89,6 @@ class EmbeddingBag(KernelImpl):
         )
 
 
-def bags_of(anchor: Node) -> tuple[Bags, ...]:
-    """The tables of an embedding_bag or embedding_bag_group."""
-    if anchor.is_op("embedding_bag"):
-        table, ids = one(anchor.operands[0]), one(anchor.operands[1])
-        offsets, weights = optional(anchor.operands[2]), optional(anchor.operands[3])
-        return (Bags(table, ids, offsets, weights, bag_options(anchor.attributes)),)
-    tables, ids, offsets, weights = group_operands(anchor.operands)
-    options = group_options(anchor.attributes, len(tables))
-    return tuple(Bags(*each) for each in zip(tables, ids, offsets, weights, options, strict=True))
-
-
 def choose_layout(anchor: Node, pack: int, threads: int = 0) -> BagLayout:
     """Few lanes a bag, each with a wide load, and blocks no larger than the bags of one table can fill.
 
@@ -138,13 +105,16 @@ def choose_layout(anchor: Node, pack: int, threads: int = 0) -> BagLayout:
     return BagLayout(pack, lanes, slabs, block, -(-items // block))
 
 
+def average_length(bags: Bags) -> int:
+    """Ids of a bag, rounded up."""
+    if bags.offsets is None:
+        return bags.ids.shape[1]
+    return -(-bags.ids.shape[0] // max(bags.offsets.shape[0] - bags.options.include_last_offset, 1))
+
+
 def rows_in_flight(bags: Bags) -> int:
     """Rows that a lane loads before it uses the first: as many as a bag has on average, up to a limit."""
-    if bags.offsets is None:
-        length = bags.ids.shape[1]
-    else:
-        length = -(-bags.ids.shape[0] // max(bags.offsets.shape[0] - bags.options.include_last_offset, 1))
-    return min(power_of_two_at_least(length), LARGEST_IN_FLIGHT)
+    return min(power_of_two_at_least(average_length(bags)), LARGEST_IN_FLIGHT)
 
 
 def common_pack(tables: Iterable[Bags], y: Window, windows: OperandWindows) -> int:
@@ -155,6 +125,12 @@ def common_pack(tables: Iterable[Bags], y: Window, windows: OperandWindows) -> i
         table = windows.operand(bags.table)
         limit = table.pack(columns, (table.strides[0],), limit) if table.strides[1] == 1 else 1
     return limit
+
+
+def _switch(number: str, statements: list[str]) -> list[str]:
+    """The statement of that number."""
+    cases = [f"case {case}: {text} break;" for case, text in enumerate(statements[:-1])]
+    return [f"switch ({number}) {{", *indented([*cases, f"default: {statements[-1]} break;"]), "}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +144,11 @@ class BagEmission:
     y: Window
     layout: BagLayout
 
+    @property
+    def function(self) -> str:
+        """The struct whose `run` is the stage."""
+        return "EmbeddingBag"
+
     def lines(self, tables: tuple[Bags, ...]) -> list[str]:
         """The structs of the kinds and the kernel."""
         kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
@@ -177,11 +158,14 @@ class BagEmission:
             structs.extend(self.struct(dict(kind), number))
         body = [
             *self.signature.slot_reads,
-            *([f"const int table = blockIdx.x / {self.layout.blocks};"] if len(self.y.shape) == 3 else []),
             *self._place(),
             f"if (bag < {self.y.shape[0]} && column < {self.y.shape[-1]}) {{",
             *indented(
-                [*self.source(tables, numbers), self._target(), *self.run(len(kinds), self.y.shape[0])]
+                [
+                    *self._source_of_block(tables, numbers),
+                    self._target(),
+                    *self.run(len(kinds), self.y.shape[0]),
+                ]
             ),
             "}",
             *END_OF_BLOCK,
@@ -228,13 +212,19 @@ class BagEmission:
         rows = [self._initialiser(bags, number) for bags, number in zip(tables, numbers, strict=True)]
         if len(tables) == 1:
             return [f"const BagSource source = {rows[0]};"]
-        cases = [f"case {number}: source = {row}; break;" for number, row in enumerate(rows[:-1])]
-        return [
-            "BagSource source;",
-            "switch (table) {",
-            *indented([*cases, f"default: source = {rows[-1]}; break;"]),
-            "}",
+        return ["BagSource source;", *_switch("table", [f"source = {row};" for row in rows])]
+
+    def _source_of_block(self, tables: tuple[Bags, ...], numbers: list[int]) -> list[str]:
+        """`table` and `source` by the number of the block: the longest bags begin first, and none is late."""
+        if len(self.y.shape) != 3:
+            return self.source(tables, numbers)
+        order = sorted(range(len(tables)), key=lambda table: -average_length(tables[table]))
+        rows = [
+            f"table = {table}; source = {self._initialiser(tables[table], numbers[table])};"
+            for table in order
         ]
+        choice = _switch(f"blockIdx.x / {self.layout.blocks}", rows)
+        return ["int table;", "BagSource source;", *choice]
 
     def _initialiser(self, bags: Bags, kind: int) -> str:
         table, ids = self.windows.operand(bags.table), self.windows.operand(bags.ids)
@@ -285,8 +275,7 @@ class BagEmission:
     def run(self, kinds: int, bags: int) -> list[str]:
         """Calls of the stage for `bag` of `bags` and `column`, to `y`: that of the table's kind."""
         arguments = f"source, bag, {bags}, column, column == 0, y, faults"
-        calls = [f"EmbeddingBag<{self.name}_kind_{kind}>::run({arguments});" for kind in range(kinds)]
+        calls = [f"{self.function}<{self.name}_kind_{kind}>::run({arguments});" for kind in range(kinds)]
         if kinds == 1:
             return calls
-        cases = [f"case {kind}: {text} break;" for kind, text in enumerate(calls[:-1])]
-        return ["switch (source.kind) {", *indented([*cases, f"default: {calls[-1]} break;"]), "}"]
+        return _switch("source.kind", calls)

@@ -1,4 +1,4 @@
-"""The `quantized_bag` kernel: bags over a table of bytes or nibbles, by QuantizedBag of quantized_bag.cuh.
+"""The `quantized_bag` kernel: bags over tables of bytes or nibbles, by QuantizedBag of quantized_bag.cuh.
 
 Its constants are those of the `embedding_bag` kernel, in bytes where they measure the table, and besides:
     CODES     codes in a byte
@@ -11,25 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dlrmc.codegen.fault_sites import FaultSites
-from dlrmc.codegen.kernels.embedding_bag import BagEmission, Bags, choose_layout
+from dlrmc.codegen.kernels.embedding_bag import BagEmission, choose_layout
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.sizes import Constant
 from dlrmc.codegen.kernels.windows import Windows, find_anchor
 from dlrmc.codegen.signature import build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
+from dlrmc.ir.bag_tables import Bags, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import one, optional
-from dlrmc.ir.ops.bags import BagOptions
 from dlrmc.ir.ops.quantized_bags import ROW_FORMATS
 
-QUANTIZED_OPS = ("quantized_embedding_bag",)
+QUANTIZED_OPS = ("quantized_embedding_bag", "quantized_embedding_bag_group")
 INCLUDE = "quantized_bag.cuh"
 # Codes of a lane: with 8-bit codes as many bytes as the address of a row of 16 n columns is a multiple of.
 LARGEST_VECTOR = 8
 
 
 class QuantizedBag(KernelImpl):
-    """Body: one quantized_embedding_bag over strided views of the operands."""
+    """Body: one quantized_embedding_bag or a group of them over strided views of the operands."""
 
     name = "quantized_bag"
 
@@ -41,6 +40,7 @@ class QuantizedBag(KernelImpl):
         signature = build_signature(kernel.body, context, has_faults=True)
         windows = Windows(self, kernel.body, context, signature)
         sites = FaultSites(kernel.body, context)
+        tables = bags_of(anchor)
         layout = choose_layout(anchor, codes_of_a_lane(anchor), kernel.attributes.int("threads"))
         emission = QuantizedEmission(
             context.name,
@@ -53,25 +53,14 @@ class QuantizedBag(KernelImpl):
         )
         return KernelSource(
             context.name,
-            "\n".join([ir_comment(kernel), *emission.lines((quantized_bags_of(anchor),))]),
+            "\n".join([ir_comment(kernel), *emission.lines(tables)]),
             (INCLUDE,),
-            layout.blocks,
+            layout.blocks * len(tables),
             layout.threads,
             0,
             signature.params,
             sites.sites,
         )
-
-
-def quantized_bags_of(anchor: Node) -> Bags:
-    """The table of a quantized_embedding_bag."""
-    return Bags(
-        one(anchor.operands[0]),
-        one(anchor.operands[1]),
-        optional(anchor.operands[2]),
-        optional(anchor.operands[3]),
-        BagOptions(include_last_offset=anchor.attributes.bool("include_last_offset")),
-    )
 
 
 def codes_of_a_lane(anchor: Node) -> int:
@@ -100,7 +89,7 @@ class QuantizedEmission(BagEmission):
             "ROW_PACK": table.pack(row_bytes, (table.strides[0],), LARGEST_VECTOR) if is_packed else 1,
         }
 
-    def run(self, kinds: int, bags: int) -> list[str]:
-        """The call of the stage for `bag` of `bags` and `column`, to `y`; there is one table, of one kind."""
-        arguments = f"source, bag, {bags}, column, column == 0, y, faults"
-        return [f"QuantizedBag<{self.name}_kind_0>::run({arguments});"]
+    @property
+    def function(self) -> str:
+        """The struct whose `run` is the stage."""
+        return "QuantizedBag"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dlrmc.codegen.fault_sites import FaultSites
-from dlrmc.codegen.kernels.embedding_bag import Bags
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.tile_text import indented
 from dlrmc.codegen.rows.tile_windows import TileWindows
+from dlrmc.ir.bag_tables import Bags
 from dlrmc.ir.graph import Node
 
 # sizeof(BagSource) in floats (bag_source.cuh): four pointers, four 64-bit and three 32-bit numbers, padded.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlrmc.codegen.kernels.embedding_bag import BagEmission, BagLayout, Bags, bags_of, common_pack
+from dlrmc.codegen.kernels.embedding_bag import BagEmission, BagLayout, common_pack
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.sizes import Constant, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
@@ -14,6 +14,7 @@ from dlrmc.codegen.kernels.windows import Window
 from dlrmc.codegen.rows.bag_sources import source_numbers, write_sources
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
+from dlrmc.ir.bag_tables import Bags, bags_of
 from dlrmc.ir.graph import Node
 
 # Rows of all bags of a thread that are on their way at once; each takes four registers.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dlrmc.codegen.kernels.embedding_bag import bags_of
 from dlrmc.codegen.rows.bag_sources import SOURCE_ELEMENTS, has_sources
 from dlrmc.codegen.rows.layout import Copy, Home, Layout, PlacedTile, SharedBuffer, anchor_of
 from dlrmc.codegen.rows.operand_tiles import (
@@ -16,6 +15,7 @@ from dlrmc.codegen.rows.operand_tiles import (
 )
 from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
 from dlrmc.codegen.rows.weight_tiles import weight_shape
+from dlrmc.ir.bag_tables import BAG_GROUP_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.strided import VIEW_OPS, packed_strides
 from dlrmc.ir.types import DType
@@ -169,7 +169,7 @@ class _Planner:
         last_phase = max(self._phases.values())
         for stage in kernels:
             anchor = anchor_of(stage)
-            if anchor.is_op("embedding_bag_group") and has_sources(bags_of(anchor), self._indirect_in(stage)):
+            if anchor.is_op(*BAG_GROUP_OPS) and has_sources(bags_of(anchor), self._indirect_in(stage)):
                 elements = len(bags_of(anchor)) * SOURCE_ELEMENTS
                 found[stage] = SharedBuffer(f"{stage.name}_sources", DType.F32, elements, first=0)
                 found[stage].touch(last_phase if self._is_persistent else self._phases[stage])

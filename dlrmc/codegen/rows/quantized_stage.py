@@ -1,54 +1,64 @@
-"""The stage of bags over a table of bytes or nibbles, by QuantizedBag of quantized_bag.cuh."""
+"""The stage of bags over tables of bytes or nibbles, by QuantizedBag of quantized_bag.cuh."""
 
 from __future__ import annotations
 
 from dlrmc.codegen.kernels.embedding_bag import BagLayout
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
-from dlrmc.codegen.kernels.quantized_bag import (
-    INCLUDE,
-    QuantizedEmission,
-    codes_of_a_lane,
-    quantized_bags_of,
-)
-from dlrmc.codegen.kernels.sizes import power_of_two_at_least
+from dlrmc.codegen.kernels.quantized_bag import INCLUDE, QuantizedEmission, codes_of_a_lane
+from dlrmc.codegen.kernels.sizes import Constant, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
+from dlrmc.codegen.kernels.windows import Window
+from dlrmc.codegen.rows.bag_sources import source_numbers, write_sources
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
+from dlrmc.ir.bag_tables import bags_of
 from dlrmc.ir.graph import Node
 
 
 def emit_quantized_stage(stage: Node, anchor: Node, context: StageContext) -> StageText:
     """The text of one stage. Ids and offsets are read by the row's number in the batch."""
-    places, bags = context.places, quantized_bags_of(anchor)
+    places, tables = context.places, bags_of(anchor)
     windows = TileWindows(places, stage, reads_whole=True)
-    y = windows.result(anchor)
-    pack = codes_of_a_lane(anchor)
-    entries, columns = anchor.shape
+    y, pack = windows.result(anchor), codes_of_a_lane(anchor)
+    entries, columns = anchor.shape[0], anchor.shape[-1]
     lanes = power_of_two_at_least(-(-columns // pack))
-    emission = QuantizedEmission(
-        f"{context.name}_{stage.name}",
-        places.signature,
-        windows,
-        context.sites,
-        y,
-        BagLayout(pack, lanes, 1, context.threads, 1),
-        anchor.attributes.int("bits"),
-    )
-    per_row = entries // places.tile.rows
-    items = entries * lanes
+    name = f"{context.name}_{stage.name}"
+    layout = BagLayout(pack, lanes, 1, context.threads, 1)
+    bits = anchor.attributes.int("bits")
+    emission = QuantizedEmission(name, places.signature, windows, context.sites, y, layout, bits)
+    kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
+    numbers = [kinds.setdefault(tuple(emission.kind(bags).items()), len(kinds)) for bags in tables]
+    definitions = [line for kind, number in kinds.items() for line in emission.struct(dict(kind), number)]
+    sources, prologue = context.layout.scratch.get(stage), []
+    if sources is not None and len(kinds) == 1:
+        definitions += source_numbers(f"{name}_numbers", tables, windows, context.sites)
+        prologue = write_sources(sources.name, f"{name}_numbers", tables, windows, context.threads)
+        pointer = f"reinterpret_cast<const BagSource*>({sources.name})"
+        source = [f"const BagSource& source = {pointer}[table];"]
+    else:
+        source = emission.source(tables, numbers)
+    per_row, items = entries // places.tile.rows, len(tables) * entries * lanes
     body = [
-        f"const int row = item / {lanes};",
+        *([f"const int table = item / {entries * lanes};"] if len(y.shape) == 3 else []),
+        f"const int row = item / {lanes} % {entries};",
         f"const int column = item % {lanes} * {pack};",
         f"if (row >= rows * {per_row} || column >= {columns}) continue;",
+        *source,
         f"const long long bag = {offset_by('row', ('first_row', per_row))};",
-        f"{y.element}* const y = {offset_by(y.start, ('row', y.strides[0]), ('column', y.strides[1]))};",
-        *emission.run(1, places.tile.batch * per_row),
+        f"{y.element}* const y = {_place(y)};",
+        *emission.run(len(kinds), places.tile.batch * per_row),
     ]
     statements = [
-        *emission.source((bags,), [0]),
         f"for (int item = thread; item < {items}; item += {context.threads}) {{",
         *indented(body),
         "}",
     ]
-    structs = emission.struct(emission.kind(bags), 0)
-    return StageText(structs, statements, (INCLUDE,), -(-items // WARP_LANES))
+    return StageText(definitions, statements, (INCLUDE,), -(-items // WARP_LANES), prologue)
+
+
+def _place(y: Window) -> str:
+    """Where an item's columns go."""
+    terms = [("row", y.strides[0]), ("column", y.strides[-1])]
+    if len(y.strides) == 3:
+        terms.insert(1, ("table", y.strides[1]))
+    return offset_by(y.start, *terms)

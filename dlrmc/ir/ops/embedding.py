@@ -8,7 +8,7 @@ empty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast
 
 import numpy as np
@@ -154,13 +154,8 @@ class EmbeddingBagGroup(Op):
 
     def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
         tables, ids, offsets, weights = group_operands(operands)
-        if not tables:
-            raise self.fail("no tables", "at least one")
-        counts = {"ids": len(ids), "offsets": len(offsets), "weights": len(weights)}
-        counts |= {spec.name: _length(attributes, spec) or len(tables) for spec in self.attributes}
-        for name, count in counts.items():
-            if count != len(tables):
-                raise self.fail(f"{count} {name}", f"{len(tables)}, one for each table")
+        lengths = {spec.name: _length(attributes, spec) for spec in self.attributes}
+        require_one_each(self, (tables, ids, offsets, weights), lengths)
         options = group_options(attributes, len(tables))
         bags = [infer_bags(self, *each) for each in zip(tables, ids, offsets, weights, options, strict=True)]
         if any(bag != bags[0] for bag in bags):
@@ -189,6 +184,27 @@ def group_operands(
     tables, ids = many(operands[0]), many(operands[1])
     nothing = (None,) * len(tables)
     return tables, ids, many_optional(operands[2]) or nothing, many_optional(operands[3]) or nothing
+
+
+def require_one_each(op: Op, columns: Sequence[Sequence[object]], lengths: Mapping[str, int]) -> None:
+    """Refuse a group of no tables, and lists that do not have one item for each table.
+
+    Args:
+        op: a group of bags.
+        columns: tables, ids, offsets and weights.
+        lengths: of lists that are attributes; empty ones stand for defaults.
+
+    Raises:
+        TypeRuleError: where they do not fit.
+    """
+    tables = len(columns[0])
+    if not tables:
+        raise op.fail("no tables", "at least one")
+    counts = dict(zip(("ids", "offsets", "weights"), map(len, columns[1:]), strict=True))
+    counts |= {name: length or tables for name, length in lengths.items()}
+    for name, count in counts.items():
+        if count != tables:
+            raise op.fail(f"{count} {name}", f"{tables}, one for each table")
 
 
 def _length(attributes: Attributes, spec: AttributeSpec) -> int:

@@ -66,6 +66,23 @@ def _fixed(width: int, bits: int, *, weights: bool = False) -> Case:
     return case_of_op("quantized_embedding_bag", operands, {"bits": bits}, impl="quantized_bag")
 
 
+def _group(width: int, bits: int, rows: list[int]) -> Case:
+    """Tables of one width, each with bags of 1, 0 and as many ids as its rows."""
+    rng = np.random.default_rng(width)
+    operands = (
+        tuple(_table(rng, count, width, bits) for count in rows),
+        tuple(rng.integers(0, count, 1 + count) for count in rows),
+        tuple(np.array([0, 1, 1]) for _ in rows),
+        (),
+    )
+    return case_of_op("quantized_embedding_bag_group", operands, {"bits": bits}, impl="quantized_bag")
+
+
+GROUPS = {
+    "bytes, group": _group(12, 8, [3, 9, 1]),
+    "bytes, group of odd width": _group(33, 8, [3, 9]),
+    "nibbles, group of many": _group(34, 4, [1 + n % 7 for n in range(40)]),
+}
 SIZES = {
     **{f"bytes, width {width}": _bags(width, [4, 0, 9], 8) for width in (1, 5, 12, 33, 64, 128, 300)},
     **{f"nibbles, width {width}": _bags(width, [4, 0, 9], 4) for width in (2, 6, 12, 34, 64, 128, 300)},
@@ -113,7 +130,8 @@ BODIES = {
     "windows": _body_case(_windows, "u8[9,31]", turned=False),
     "stored transposed": _body_case(_transposed, "u8[20,9]", turned=True),
 }
-CASES = {**SIZES, **BODIES, **cases_of_samples(("quantized_embedding_bag",), "quantized_bag")}
+SAMPLES = cases_of_samples(("quantized_embedding_bag", "quantized_embedding_bag_group"), "quantized_bag")
+CASES = {**SIZES, **BODIES, **GROUPS, **SAMPLES}
 
 
 @pytest.fixture(scope="module")

@@ -212,6 +212,22 @@ BAGS = (
         ("u8[9,12]", "i64[6]", None, None),
         "quantized_embedding_bag: ids is i64[6] without offsets\n  expected: 2 dimensions, or offsets",
     ),
+    Bad(
+        "quantized_embedding_bag_group",
+        ((), (), (), ()),
+        "quantized_embedding_bag_group: no tables\n  expected: at least one",
+    ),
+    Bad(
+        "quantized_embedding_bag_group",
+        (("u8[9,12]",), ("i64[2,3]",), (), ()),
+        "quantized_embedding_bag_group: 2 include_last_offset\n  expected: 1, one for each table",
+        {"include_last_offset": (True, True)},
+    ),
+    Bad(
+        "quantized_embedding_bag_group",
+        (("u8[9,12]", "u8[9,13]"), ("i64[2,3]", "i64[2,3]"), (), ()),
+        "quantized_embedding_bag_group: bags f32[2,4], f32[2,5]\n  expected: equal number of bags and width",
+    ),
     Bad("embedding_bag_group", ((), (), (), ()), "embedding_bag_group: no tables\n  expected: at least one"),
     Bad(
         "embedding_bag_group",

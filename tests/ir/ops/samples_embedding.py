@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -233,7 +234,26 @@ def _quantized_bags() -> list[Sample]:
             samples.append(
                 Sample("quantized_embedding_bag", grid, _quantized(bits), {"bits": bits}, is_exact=True)
             )
+        samples.append(_quantized_group(bits, pack))
     return samples
+
+
+def _quantized_group(bits: int, pack: Callable[[torch.Tensor], torch.Tensor]) -> Sample:
+    """Tables of different rows; ids with offsets, in two dimensions, and with weights and the last offset."""
+    tables = tuple(pack(torch.from_numpy(_table(width=12)[:rows])).numpy() for rows in (ROWS, 3, ROWS))
+    numbers = (ids(DType.I64, ROWS, 7), ids(DType.I32, 3, 2, 4), ids(DType.I64, ROWS, 6))
+    offsets = (np.array([0, 3]), None, np.array([0, 2, 6]))
+    weights = (None, None, values(DType.F32, 6))
+    ends = (False, False, True)
+
+    def call(*columns: Any) -> torch.Tensor:
+        bags = [_quantized(bits, is_last)(*each) for is_last, *each in zip(ends, *columns, strict=True)]
+        return torch.stack(bags, 1)
+
+    attributes = {"bits": bits, "include_last_offset": ends}
+    return Sample(
+        "quantized_embedding_bag_group", (tables, numbers, offsets, weights), call, attributes, is_exact=True
+    )
 
 
 SAMPLES = (
