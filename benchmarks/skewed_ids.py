@@ -3,16 +3,15 @@
     python benchmarks/skewed_ids.py
 
 A table of 5 000 000 x 128 float32 (2.4 GiB) and 2048 bags of 100 to 200 ids: (a) uniform ids, (b) one id in
-90 % of the places. Each is timed by the protocol of `dlrmc bench` as a kernel of its own and as a stage of a
-row program, with the checks of ids and, patched out of the source for this purpose, without them.
+90 % of the places. Each is timed by the protocol of `dlrmc bench` with the checks of ids and, patched out of
+the source for this purpose, without them.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from unittest import mock
 
 import torch
@@ -22,21 +21,19 @@ import dlrmc
 from dlrmc.bench.machine import describe_machine, find_gpu
 from dlrmc.bench.timing import CudaTimer, measure
 from dlrmc.codegen import includes
-from dlrmc.passes.pipeline import PIPELINE, UNFUSED_PIPELINE
 
-PIPELINES = {"own kernel": UNFUSED_PIPELINE, "row program": PIPELINE}
 CHECK = "return static_cast<unsigned long long>(number) < static_cast<unsigned long long>(limit);"
 
 
 class Bags(nn.Module):
-    """The bags and their negatives, so that there is something to fuse."""
+    """The bags of one table."""
 
     def __init__(self, rows: int, dim: int) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(rows, dim, mode="sum")
 
     def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        return torch.relu(self.table(ids, offsets))
+        return self.table(ids, offsets)
 
 
 def main() -> None:
@@ -53,17 +50,11 @@ def main() -> None:
         offsets = offsets[:-1].contiguous()
         gathered_mb = count * given.dim * 4 / 1e6
         print(f"{given.rows} x {given.dim}, {given.bags} bags, {count} ids, {gathered_mb:.0f} MB of rows")
-        print(f"{'way':>12} {'checks':>7} {'ids':>8} {'event us':>9} {'wall us':>9} {'error':>9}")
-        for way in PIPELINES:
-            for is_checked in (True, False):
-                for name, ids in requests.items():
-                    measure_one(
-                        model,
-                        (ids, offsets),
-                        f"{way:>12} {'yes' if is_checked else 'no':>7} {name:>8}",
-                        way,
-                        is_checked=is_checked,
-                    )
+        print(f"{'checks':>7} {'ids':>8} {'event us':>9} {'wall us':>9} {'error':>9}")
+        for is_checked in (True, False):
+            for name, ids in requests.items():
+                title = f"{'yes' if is_checked else 'no':>7} {name:>8}"
+                measure_one(model, (ids, offsets), title, is_checked=is_checked)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -87,10 +78,10 @@ def make_requests(given: argparse.Namespace) -> tuple[torch.Tensor, dict[str, to
 
 
 def measure_one(
-    model: Bags, args: tuple[torch.Tensor, torch.Tensor], title: str, way: str, *, is_checked: bool
+    model: Bags, args: tuple[torch.Tensor, torch.Tensor], title: str, *, is_checked: bool
 ) -> None:
     """Compile, check against eager, time, print."""
-    with compiled_as(way, is_checked=is_checked):
+    with nullcontext() if is_checked else trusting_ids():
         step = dlrmc.compile(torch.export.export(model, args), target="cuda").bind(*args)
     error = float((step() - model(*args)).abs().max())
     times = measure(step, CudaTimer(args[0].device))
@@ -98,23 +89,17 @@ def measure_one(
 
 
 @contextmanager
-def compiled_as(way: str, *, is_checked: bool) -> Iterator[None]:
-    """Other passes, and, for a measurement only, a source that trusts its ids."""
-    compiler = sys.modules[dlrmc.compile.__module__]
+def trusting_ids() -> Iterator[None]:
+    """A source that checks no ids, for a measurement only."""
     read = includes.read_include
+    if CHECK not in read("bag_checks.cuh"):
+        raise RuntimeError(f"bag_checks.cuh has no {CHECK!r} to take out")
 
     def unchecked(name: str) -> str:
-        text = read(name)
-        return text.replace(CHECK, "return true;") if name == "embedding_bag.cuh" else text
+        return read(name).replace(CHECK, "return true;")
 
-    with mock.patch.object(compiler, "PIPELINE", PIPELINES[way]):
-        if is_checked:
-            yield
-            return
-        if CHECK not in read("embedding_bag.cuh"):
-            raise RuntimeError(f"embedding_bag.cuh has no {CHECK!r} to take out")
-        with mock.patch.object(includes, "read_include", unchecked):
-            yield
+    with mock.patch.object(includes, "read_include", unchecked):
+        yield
 
 
 if __name__ == "__main__":

@@ -223,6 +223,38 @@ def many_tables(count: int) -> tuple[Features, tuple[list[torch.Tensor], list[to
     return model, (ids, [numbers(0, n % 5, 4) for n in range(count)])
 
 
+class QuantisedFeatures(nn.Module):
+    """Bags over tables of 8 or 4 bits, side by side."""
+
+    def __init__(self, count: int, bits: int) -> None:
+        super().__init__()
+        ops = torch.ops.quantized
+        pack = {8: ops.embedding_bag_byte_prepack, 4: ops.embedding_bag_4bit_prepack}[bits]
+        self.bags = {8: ops.embedding_bag_byte_rowwise_offsets, 4: ops.embedding_bag_4bit_rowwise_offsets}[
+            bits
+        ]
+        self.count = count
+        for n in range(count):
+            self.register_buffer(f"table_{n}", pack(normal(n, 4, 6)))
+
+    def forward(self, ids: list[torch.Tensor], offsets: list[torch.Tensor]) -> Any:
+        tables = [getattr(self, f"table_{n}") for n in range(self.count)]
+        bags = [self.bags(*each) for each in zip(tables, ids, offsets, strict=True)]
+        together = torch.cat(bags, 1)
+        return together, torch.relu(together)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize(("count", "bits"), [(4, 8), (4, 4), (100, 8)])
+def test_many_quantised_tables(count: int, bits: int, pipeline: str) -> None:
+    model, (_, args) = QuantisedFeatures(count, bits), many_tables(count)
+    compiled = compile_with(pipeline, torch.export.export(model, args), target="emulate", bounds="raise")
+    for found, right in zip(compiled(*args), model(*args), strict=True):
+        assert same_bits(found, right)
+    bag_kernels = [impl for impl in kernels_of(compiled.graph) if impl == "quantized_bag"]
+    assert len(bag_kernels) == (0 if pipeline == "fused" else -(-count // 96))
+
+
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("count", [70, 200])
 def test_many_tables(count: int, pipeline: str) -> None:

@@ -15,29 +15,25 @@
 // `Kind` is a struct of constants and types, emitted by codegen/kernels/embedding_bag.py, which also
 // documents them. All lanes are independent. No barrier, no shared memory.
 //
-// requires: views.cuh faults.cuh bag_source.cuh
+// requires: views.cuh bag_checks.cuh
 #ifndef DLRMC_CODEGEN_CUDA_EMBEDDING_BAG_CUH
 #define DLRMC_CODEGEN_CUDA_EMBEDDING_BAG_CUH
 
-#include "bag_source.cuh"
-#include "faults.cuh"
+#include "bag_checks.cuh"
 #include "views.cuh"
 
 template <typename Kind>
 struct EmbeddingBag {
-    // Bags over bytes and nibbles find and check ids and offsets by the functions of this one.
-    template <typename>
-    friend struct QuantizedBag;
-
     using Element = typename Kind::Element;
     using Id = typename Kind::Id;
-    using Offset = typename Kind::Offset;
+    using Checks = BagChecks<Kind>;
     using Compute = compute_type<Element>;
 
     // Columns first_column to first_column + VECTOR of bag `bag` to `y`.
     static __device__ __forceinline__ void run(const BagSource& source, long long bag, long long bags,
                                                int first_column, bool reports, Element* y, Faults* faults) {
-        const BagBounds bounds = checked(source, bag, bags, load_bounds(source, bag, bags), reports, faults);
+        const BagBounds bounds =
+            Checks::checked(source, bag, bags, Checks::load_bounds(source, bag, bags), reports, faults);
         Sum sum;
         add_from(source, bag, bounds, bounds.begin, first_column, sum);
         finish(source, bag, bounds, sum, reports, y, faults);
@@ -55,12 +51,12 @@ struct EmbeddingBag {
         BagBounds bounds[ITEMS];
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
-            bounds[i] = load_bounds(*sources[i], is_used[i] ? bag[i] : 0, bags);
+            bounds[i] = Checks::load_bounds(*sources[i], is_used[i] ? bag[i] : 0, bags);
         }
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
-            bounds[i] =
-                checked(*sources[i], is_used[i] ? bag[i] : 0, bags, bounds[i], reports && is_used[i], faults);
+            bounds[i] = Checks::checked(*sources[i], is_used[i] ? bag[i] : 0, bags, bounds[i],
+                                        reports && is_used[i], faults);
             if (!is_used[i]) bounds[i].end = bounds[i].begin;
         }
         Places<HEAD> places[ITEMS];
@@ -107,10 +103,6 @@ struct EmbeddingBag {
         bool is_bad;
     };
 
-    static __device__ __forceinline__ const Id* ids_of(const BagSource& source, long long bag) {
-        return static_cast<const Id*>(source.ids) + (Kind::HAS_OFFSETS ? 0 : bag * source.bag_stride);
-    }
-
     static __device__ __forceinline__ const Element* weights_of(const BagSource& source, long long bag) {
         return static_cast<const Element*>(source.weights) + (Kind::HAS_OFFSETS ? 0 : bag * Kind::WEIGHT_BAG);
     }
@@ -120,7 +112,7 @@ struct EmbeddingBag {
     template <int N>
     static __device__ __forceinline__ void load_first(const BagSource& source, long long bag,
                                                       const BagBounds& bounds, Places<N>& places) {
-        const Id* const ids = ids_of(source, bag);
+        const Id* const ids = Checks::ids_of(source, bag);
         const Element* const weights = weights_of(source, bag);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -140,7 +132,7 @@ struct EmbeddingBag {
     template <int N>
     static __device__ __forceinline__ void load_next(const BagSource& source, long long bag, long long first,
                                                      const BagBounds& bounds, Places<N>& places) {
-        const Id* const ids = ids_of(source, bag);
+        const Id* const ids = Checks::ids_of(source, bag);
         const Element* const weights = weights_of(source, bag);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -161,7 +153,7 @@ struct EmbeddingBag {
         for (int i = 0; i < N; ++i) {
             const long long id = places.id[i];
             const bool is_padding = Kind::HAS_PADDING && id == source.padding_id;
-            const bool is_row = is_below(id, source.row_count);
+            const bool is_row = Checks::is_below(id, source.row_count);
             const bool is_wanted = places.is_there[i] & !is_padding;
             loaded.is_bad |= is_wanted & !is_row;
             loaded.is_read[i] = is_wanted & is_row;
@@ -234,7 +226,7 @@ struct EmbeddingBag {
         bool is_clean = true;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            is_clean &= is_below(places.id[i], source.row_count);
+            is_clean &= Checks::is_below(places.id[i], source.row_count);
             if constexpr (Kind::HAS_PADDING) is_clean &= places.id[i] != source.padding_id;
         }
         if (is_clean) {
@@ -255,7 +247,7 @@ struct EmbeddingBag {
     static __device__ __forceinline__ void add_checked(const BagSource& source, int first_column,
                                                        long long id, Element weight, Sum& sum) {
         if (Kind::HAS_PADDING && id == source.padding_id) return;
-        if (is_below(id, source.row_count)) {
+        if (Checks::is_below(id, source.row_count)) {
             add_row(load_row(row_of(source, id, first_column)), weight, sum);
         } else {
             sum.is_bad = true;
@@ -267,8 +259,8 @@ struct EmbeddingBag {
                                                   Faults* faults) {
         if (sum.is_bad && reports) {
             const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
-            report_ids(ids_of(source, bag), bounds, first, source.row_count, source.padding_id,
-                       source.id_site, faults);
+            Checks::report_ids(Checks::ids_of(source, bag), bounds, first, source.row_count,
+                               source.padding_id, source.id_site, faults);
         }
         if constexpr (Kind::MODE == BagMode::mean) {
 #pragma unroll
@@ -318,73 +310,6 @@ struct EmbeddingBag {
             }
         }
         ++sum.count;
-    }
-
-    static __device__ __forceinline__ BagBounds load_bounds(const BagSource& source, long long bag,
-                                                            long long bags) {
-        if constexpr (!Kind::HAS_OFFSETS) {
-            return {0, source.id_count};
-        } else {
-            const auto* const offsets = static_cast<const Offset*>(source.offsets);
-            const bool has_next = Kind::INCLUDE_LAST_OFFSET || bag + 1 < bags;
-            const long long begin = offsets[bag * Kind::OFFSET_STRIDE];
-            const long long end =
-                has_next ? static_cast<long long>(offsets[(bag + 1) * Kind::OFFSET_STRIDE]) : source.id_count;
-            return {begin, end};
-        }
-    }
-
-    // The bounds clamped to the ids that there are; malformed ones are recorded.
-    static __device__ __forceinline__ BagBounds checked(const BagSource& source, long long bag,
-                                                        long long bags, const BagBounds& bounds, bool reports,
-                                                        Faults* faults) {
-        if constexpr (!Kind::HAS_OFFSETS) {
-            return bounds;
-        } else {
-            const bool is_good = 0 <= bounds.begin && bounds.begin <= bounds.end &&
-                                 bounds.end <= source.id_count && (bag > 0 || bounds.begin == 0);
-            if (!is_good && reports) {
-                report_offsets(bag, bags, bounds.begin, bounds.end, source.id_count, source.offset_site,
-                               faults);
-            }
-            return {clamp(bounds.begin, source.id_count), clamp(bounds.end, source.id_count)};
-        }
-    }
-
-    static __device__ __forceinline__ bool is_below(long long number, long long limit) {
-        return static_cast<unsigned long long>(number) < static_cast<unsigned long long>(limit);
-    }
-
-    static __device__ __forceinline__ long long clamp(long long offset, long long limit) {
-        return offset < 0 ? 0 : (offset > limit ? limit : offset);
-    }
-
-    // Arguments are numbers: a struct passed by reference would live in memory on the hot path too.
-    // Each malformed offset is recorded once: one out of range by the bag that it begins, or by the last bag
-    // where it ends that; one that falls by the bag that it ends.
-    static __device__ __noinline__ void report_offsets(long long bag, long long bags, long long begin,
-                                                       long long end, long long id_count, int site,
-                                                       Faults* faults) {
-        const bool has_next = Kind::INCLUDE_LAST_OFFSET || bag + 1 < bags;
-        const bool ends_last = Kind::INCLUDE_LAST_OFFSET && bag + 1 == bags;
-        if (begin < 0 || begin > id_count || (bag == 0 && begin != 0)) {
-            record_fault(faults, site, bag, begin, id_count);
-        }
-        const bool is_outside = end < 0 || end > id_count;
-        if (has_next && (is_outside ? ends_last : end < begin)) {
-            record_fault(faults, site, bag + 1, end, id_count);
-        }
-    }
-
-    // The bag's ids once more, off the hot path.
-    static __device__ __noinline__ void report_ids(const Id* ids, BagBounds bounds, long long first,
-                                                   long long row_count, long long padding_id, int site,
-                                                   Faults* faults) {
-        for (long long at = bounds.begin; at < bounds.end; ++at) {
-            const long long id = ids[at * Kind::ID_STRIDE];
-            if (Kind::HAS_PADDING && id == padding_id) continue;
-            if (id < 0 || id >= row_count) record_fault(faults, site, first + at, id, row_count);
-        }
     }
 };
 

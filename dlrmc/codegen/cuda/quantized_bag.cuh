@@ -10,11 +10,12 @@
 // A row after another, in float: y = fma(weight * scale, code, y + weight * bias), which are the bits that
 // torch gives on the CPU. Rows need no alignment. All lanes are independent. No barrier, no shared memory.
 //
-// requires: embedding_bag.cuh
+// requires: views.cuh bag_checks.cuh
 #ifndef DLRMC_CODEGEN_CUDA_QUANTIZED_BAG_CUH
 #define DLRMC_CODEGEN_CUDA_QUANTIZED_BAG_CUH
 
-#include "embedding_bag.cuh"
+#include "bag_checks.cuh"
+#include "views.cuh"
 
 // Bits of a stored scale or bias to float: two bytes are an f16, four a float.
 __device__ __forceinline__ float stored_number(unsigned int bits, Pack<unsigned char, 2>) {
@@ -26,7 +27,7 @@ __device__ __forceinline__ float stored_number(unsigned int bits, Pack<unsigned 
 
 template <typename Kind>
 struct QuantizedBag {
-    using Bag = EmbeddingBag<Kind>;
+    using Checks = BagChecks<Kind>;
     static constexpr int ROW_BYTES = Kind::VECTOR / Kind::CODES;
     static constexpr int NUMBER_BYTES = Kind::CODES == 1 ? 4 : 2;
 
@@ -34,7 +35,7 @@ struct QuantizedBag {
     static __device__ __forceinline__ void run(const BagSource& source, long long bag, long long bags,
                                                int first_column, bool reports, float* y, Faults* faults) {
         const BagBounds bounds =
-            Bag::checked(source, bag, bags, Bag::load_bounds(source, bag, bags), reports, faults);
+            Checks::checked(source, bag, bags, Checks::load_bounds(source, bag, bags), reports, faults);
         float values[Kind::VECTOR] = {};
         bool is_bad = false;
 #pragma unroll 1
@@ -46,8 +47,8 @@ struct QuantizedBag {
         }
         if (is_bad && reports) {
             const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
-            Bag::report_ids(Bag::ids_of(source, bag), bounds, first, source.row_count, source.padding_id,
-                            source.id_site, faults);
+            Checks::report_ids(Checks::ids_of(source, bag), bounds, first, source.row_count,
+                               source.padding_id, source.id_site, faults);
         }
         store(values, y);
     }
@@ -65,7 +66,7 @@ struct QuantizedBag {
     static __device__ __forceinline__ void load(const BagSource& source, long long bag, long long at,
                                                 long long end, int first_column, Rows& rows) {
         const auto* const table = static_cast<const unsigned char*>(source.table);
-        const typename Bag::Id* const ids = Bag::ids_of(source, bag);
+        const typename Kind::Id* const ids = Checks::ids_of(source, bag);
         const float* const weights =
             static_cast<const float*>(source.weights) + (Kind::HAS_WEIGHTS ? bag * Kind::WEIGHT_BAG : 0);
         rows.is_bad = false;

@@ -225,16 +225,16 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
     const long long* const __restrict__ offsets_0_in = *offsets_0_in_slot;
     const long long* const __restrict__ offsets_1_in = *offsets_1_in_slot;
     const long long* const __restrict__ offsets_2_in = *offsets_2_in_slot;
-    const int table = blockIdx.x / 1;
     const long long group = (static_cast<long long>(blockIdx.x % 1) * 32 + threadIdx.x) / 4;
     const long long bag = group;
     const int column = threadIdx.x % 4 * 2;
     if (bag < 8 && column < 6) {
+        int table;
         BagSource source;
-        switch (table) {
-            case 0: source = BagSource{emb_0_weight_in, indices_0_in, offsets_0_in, nullptr, 40, 16, 0, -1, 0, 1, 0}; break;
-            case 1: source = BagSource{emb_1_weight_in, indices_1_in, offsets_1_in, nullptr, 40, 16, 0, -1, 2, 3, 0}; break;
-            default: source = BagSource{emb_2_weight_in, indices_2_in, offsets_2_in, nullptr, 40, 16, 0, -1, 4, 5, 0}; break;
+        switch (blockIdx.x / 1) {
+            case 0: table = 0; source = BagSource{emb_0_weight_in, indices_0_in, offsets_0_in, nullptr, 40, 16, 0, -1, 0, 1, 0}; break;
+            case 1: table = 1; source = BagSource{emb_1_weight_in, indices_1_in, offsets_1_in, nullptr, 40, 16, 0, -1, 2, 3, 0}; break;
+            default: table = 2; source = BagSource{emb_2_weight_in, indices_2_in, offsets_2_in, nullptr, 40, 16, 0, -1, 4, 5, 0}; break;
         }
         bf16* const y = bags_out + bag * 18 + static_cast<long long>(table) * 6 + column;
         EmbeddingBag<dlrmc_embedding_bags_1_kind_0>::run(source, bag, 8, column, column == 0, y, faults);
