@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 from dlrmc.bench.presets import PRESET_BATCHES, PRESETS, SEED_BATCHES, SEED_TABLES
@@ -41,17 +41,17 @@ def check_precision(precision: str) -> None:
 
 
 def make_tasks(
-    preset: str,
+    presets: str,
     sizes: Mapping[str, str | None],
     *,
     precisions: str = "fp32",
     tune: str = "off",
     cold: bool = False,
 ) -> tuple[Task, ...]:
-    """The cells of all combinations of sizes, in each precision; the largest size varies slowest.
+    """The cells of all combinations of sizes for each preset, in each precision; tables vary slowest.
 
     Args:
-        preset: a name of `PRESETS`, which gives the sizes that are not said.
+        presets: names of `PRESETS`, separated by commas; each gives the sizes that are not said.
         sizes: lists of numbers as text for each of `SIZES`, and one for `bottom` and `top`; None is not said.
         precisions: of `PRECISIONS`, separated by commas.
         tune: passed on to dlrmc.
@@ -60,18 +60,27 @@ def make_tasks(
     Raises:
         OptionError: a name or a number is not understood.
     """
-    if preset not in PRESETS:
-        raise OptionError("option --preset", found=preset, expected="one of " + ", ".join(PRESETS))
-    chosen = [name.strip() for name in precisions.split(",")]
-    if unknown := [name for name in chosen if name not in PRECISIONS]:
-        raise OptionError("option --precision", found=unknown[0], expected="of " + ", ".join(PRECISIONS))
+    chosen = _names("--precision", precisions, PRECISIONS)
+    return tuple(
+        Task(cell, CompileOptions(precision, tune, cold), "dlrm" if preset == "seed" else preset)
+        for preset in _names("--preset", presets, PRESETS)
+        for cell in _cells(preset, sizes)
+        for precision in chosen
+    )
+
+
+def _names(option: str, text: str, known: Collection[str]) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise OptionError(f"option {option}", found=name, expected="of " + ", ".join(known))
+    return names
+
+
+def _cells(preset: str, sizes: Mapping[str, str | None]) -> list[Cell]:
     base = _with_layers(PRESETS[preset], sizes)
     axes = [_axis(preset, base, name, sizes.get(name)) for name in SIZES]
-    cells = [dataclasses.replace(base, **dict(zip(SIZES, each, strict=True))) for each in product(*axes)]
-    model = "dlrm" if preset == "seed" else preset
-    return tuple(
-        Task(cell, CompileOptions(precision, tune, cold), model) for cell in cells for precision in chosen
-    )
+    return [dataclasses.replace(base, **dict(zip(SIZES, each, strict=True))) for each in product(*axes)]
 
 
 def _with_layers(base: Cell, sizes: Mapping[str, str | None]) -> Cell:

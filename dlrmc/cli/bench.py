@@ -91,7 +91,7 @@ def bench_sweep(
     bottom: Annotated[str | None, typer.Option(help="The bottom MLP between dense and dim, as 64.")] = None,
     top: Annotated[str | None, typer.Option(help="The top MLP after the interaction, as 64,32,1.")] = None,
     preset: Annotated[
-        str, typer.Option(help="seed, kaggle, terabyte or mlperf: the sizes that are not said.")
+        str, typer.Option(help="Of seed, kaggle, terabyte and mlperf: the sizes that are not said.")
     ] = "seed",
     peers: Annotated[str, typer.Option(help=_PEERS_HELP)] = "all",
     precision: Annotated[str, typer.Option(help="fp32, tf32 or fp32,tf32.")] = "fp32",

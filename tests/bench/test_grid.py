@@ -58,3 +58,15 @@ def test_many_tables_come_first_and_batches_vary_fastest() -> None:
     tasks = in_tuning_order(make_tasks("seed", {"num_cat": "2,8", "batch": "4,16"}))
     sizes = [(task.cell.num_cat, task.cell.batch) for task in tasks]
     assert sizes == [(8, 4), (8, 16), (2, 4), (2, 16)]
+
+
+def test_several_presets_keep_their_own_sizes() -> None:
+    tasks = make_tasks("mlperf,kaggle", {}, precisions="fp32,tf32")
+    found = [(task.model, task.cell.dim, task.cell.batch, task.options.precision) for task in tasks]
+    assert found[:3] == [
+        ("mlperf", 128, 128, "fp32"),
+        ("mlperf", 128, 128, "tf32"),
+        ("mlperf", 128, 2048, "fp32"),
+    ]
+    assert len(found) == 8
+    assert found[4] == ("kaggle", 16, 128, "fp32")
