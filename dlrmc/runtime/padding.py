@@ -15,12 +15,10 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from dlrmc.codegen.kernels.embedding_bag import BAG_OPS, Bags, bags_of
-from dlrmc.codegen.kernels.quantized_bag import quantized_bags_of
 from dlrmc.errors import InputError, OptionError
 from dlrmc.frontend.program import ImportedProgram, InputOutput
+from dlrmc.ir.bag_tables import BAG_OPS, Bags, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import optional
 from dlrmc.ir.rows import Rows
 from dlrmc.passes import driver
 from dlrmc.passes.pipeline import PIPELINE
@@ -212,8 +210,6 @@ def _jagged_bags(graph: Graph) -> Iterator[Bags]:
     for node in graph.nodes:
         if node.is_op(*BAG_OPS):
             yield from (bags for bags in bags_of(node) if bags.offsets is not None)
-        elif node.is_op("quantized_embedding_bag") and optional(node.operands[2]) is not None:
-            yield quantized_bags_of(node)
 
 
 def _refusal(found: str) -> OptionError:
