@@ -46,8 +46,6 @@ def _stands_apart(layout: Layout, node: Node) -> bool:
 
 def _gain(graph: Graph, layout: Layout, nodes: Sequence[Node]) -> int:
     """Kernels and copies there are as it is, less those there would be."""
-    if not any(map(computes, nodes)):
-        return 0
     inside = set(nodes)
     outside = dict.fromkeys(operand for node in nodes for operand in node.inputs if operand not in inside)
     read = [node for node in nodes if is_read_outside(graph, node, inside)]
@@ -55,6 +53,8 @@ def _gain(graph: Graph, layout: Layout, nodes: Sequence[Node]) -> int:
     made = sum(_has_kernel(graph, node, inside) for node in nodes) + len(turned)
     copied_in = sum(layout.differs(value) and not layout.is_leading(value) for value in outside)
     copied_out = sum(not layout.is_leading(node) for node in read)
+    if copied_in and not any(map(computes, nodes)):
+        return 0
     return made - copied_in - copied_out - (not _has_neighbour(graph, layout, read, outside))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from dlrmc.codegen.rows.bag_sources import SOURCE_ELEMENTS, has_sources
@@ -17,7 +18,7 @@ from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
 from dlrmc.codegen.rows.weight_tiles import weight_shape
 from dlrmc.ir.bag_tables import BAG_GROUP_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.strided import VIEW_OPS, packed_strides
+from dlrmc.ir.strided import VIEW_OPS, packed_strides, reshape_strides
 from dlrmc.ir.types import DType
 from dlrmc.schedule.arena import Interval, pack
 
@@ -101,7 +102,7 @@ class _Planner:
         if value is None or not value.is_op("kernel") or value in self._homes:
             return False
         strides = home_strides(value, part)
-        if strides is None:
+        if strides is None or not _can_write(value, strides):
             return False
         self._homes[value] = Home(placed.buffer, part.offset, strides)
         return True
@@ -205,6 +206,16 @@ class _Planner:
             if _pack(wanted)[1] <= self._limit_bytes:
                 chosen.append(candidate)
         return dict(chosen)
+
+
+def _can_write(stage: Node, strides: tuple[int, ...]) -> bool:
+    """Whether the stage can write its value at these strides: as its anchor shows it, a product by rows."""
+    anchor = anchor_of(stage)
+    shown = reshape_strides(stage.shape, strides, anchor.shape)
+    if shown is None or not anchor.is_op("linear"):
+        return shown is not None
+    rows = math.prod(anchor.shape[:-1])
+    return reshape_strides(anchor.shape[:-1], shown[:-1], (rows,)) is not None
 
 
 def _pack(buffers: Sequence[SharedBuffer]) -> tuple[tuple[int, ...], int]:

@@ -118,3 +118,35 @@ def mixed_model(batch: int) -> str:
   return %y, %a, %x1
 }}
 """
+
+
+def attention_model(batch: int, time: int, heads: int, width: int) -> str:
+    """Attention with time in front and the heads beside the batch, as `nn.MultiheadAttention` computes it."""
+    size, every = width // heads, batch * heads
+    return f"""graph @attention {{
+  input %ids : i64[{batch},{time}]
+  weight %t : f32[9,{width}] = "t"
+  weight %w : f32[{3 * width},{width}] = "w"
+  weight %v : f32[{width},{width}] = "v"
+  %e = embedding(%t, %ids) : f32[{batch},{time},{width}]
+  %x = permute(%e) {{perm=[1,0,2]}} : f32[{time},{batch},{width}]
+  %l = linear(%x, %w) : f32[{time},{batch},{3 * width}]
+  %split = view(%l) {{shape=[{time},{batch},3,{width}]}} : f32[{time},{batch},3,{width}]
+  %q = select(%split) {{dim=2, index=0}} : f32[{time},{batch},{width}]
+  %k = select(%split) {{dim=2, index=1}} : f32[{time},{batch},{width}]
+  %qh = view(%q) {{shape=[{time},{every},{size}]}} : f32[{time},{every},{size}]
+  %kh = view(%k) {{shape=[{time},{every},{size}]}} : f32[{time},{every},{size}]
+  %u = linear(%x, %v) : f32[{time},{batch},{width}]
+  %uh = view(%u) {{shape=[{time},{every},{size}]}} : f32[{time},{every},{size}]
+  %qb = permute(%qh) {{perm=[1,0,2]}} : f32[{every},{time},{size}]
+  %kb = permute(%kh) {{perm=[1,0,2]}} : f32[{every},{time},{size}]
+  %ub = permute(%uh) {{perm=[1,0,2]}} : f32[{every},{time},{size}]
+  %z = bmm(%qb, %kb) {{trans_b=true}} : f32[{every},{time},{time}]
+  %p = softmax(%z) {{dim=2}} : f32[{every},{time},{time}]
+  %o = bmm(%p, %ub) : f32[{every},{time},{size}]
+  %ot = permute(%o) {{perm=[1,0,2]}} : f32[{time},{every},{size}]
+  %flat = view(%ot) {{shape=[{time},{batch},{width}]}} : f32[{time},{batch},{width}]
+  %y = select(%flat) {{dim=0, index={time - 1}}} : f32[{batch},{width}]
+  return %y
+}}
+"""

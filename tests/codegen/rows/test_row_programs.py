@@ -12,7 +12,7 @@ from dlrmc.emulator.module import EmulatedModule
 from dlrmc.emulator.orders import run_all_orders
 from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.ir.reference import evaluate
-from tests.codegen.rows.row_cases import RowCase, dot_model, mixed_model, row_case
+from tests.codegen.rows.row_cases import RowCase, attention_model, dot_model, mixed_model, row_case
 from tests.golden.plan_runner import run_plan
 
 # Batches of one row, one ragged tile, several tiles a block.
@@ -52,6 +52,13 @@ def test_bags_dots_and_layers(own_cache, batch, ids_dtype):
 @pytest.mark.parametrize("batch", BATCHES)
 def test_crosses_lookups_attention_and_norms(own_cache, batch):
     case = row_case(mixed_model(batch))
+    assert_right(case, run(case, own_cache))
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize(("heads", "width"), [(1, 32), (2, 6)])
+def test_attention_with_time_in_front(own_cache, batch, heads, width):
+    case = row_case(attention_model(batch, 5, heads, width))
     assert_right(case, run(case, own_cache))
 
 
