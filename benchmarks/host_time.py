@@ -26,6 +26,7 @@ from torch import nn
 
 import dlrmc
 from dlrmc.compile import build
+from dlrmc.dynamo import backend
 from dlrmc.options import Options
 from dlrmc.runtime.addresses import AddressMap
 from dlrmc.runtime.compiled import Compiled
@@ -36,7 +37,7 @@ from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.load import fault_log
 from dlrmc.runtime.metadata_guard import MetadataGuard
-from dlrmc.runtime.torch_internals import address_comparer, addresses_of, empty_maker
+from dlrmc.runtime.torch_internals import addresses_of, empty_maker
 from dlrmc.runtime.weights import Residents
 
 BATCH, BAG, ROWS, DIM = 2, 2, 4096, 16
@@ -166,6 +167,7 @@ def measure_program(tables: int, device: str, wait: Callable[[], None], *, with_
     out = compiled(*inputs)
     report("same tensors, out=", measure(lambda number: compiled(*inputs, out=out), wait))
     measure_parts(compiled, inputs, wait)
+    measure_backend(model, inputs, wait, compiles=device == "cuda")
     if with_peers:
         measure_peer(model, inputs, fresh, wait)
 
@@ -175,7 +177,7 @@ def measure_parts(compiled: Compiled, inputs: tuple[Any, ...], wait: Callable[[]
     binder, executor = compiled._binder, compiled._executor
     assert isinstance(executor, CudaExecutor)
     tensors = binder.flatten(inputs, {}).tensors
-    guard, same = MetadataGuard(), address_comparer(len(tensors))
+    guard = MetadataGuard()
     guard.learn(tensors)
     addresses, plan = addresses_of(tensors), binder._plan
     make = empty_maker(executor._program.plan.outputs[0].type, executor.device)
@@ -185,13 +187,31 @@ def measure_parts(compiled: Compiled, inputs: tuple[Any, ...], wait: Callable[[]
     report("  flattening", measure(lambda number: plan.leaves(inputs, {}), wait))
     report("  flattening and metadata", measure(lambda number: binder.flatten(inputs, {}), wait))
     report("  metadata", measure(lambda number: guard.accepts(tensors), wait))
-    report("  addresses compared", measure(lambda number: same(tensors, addresses), wait))
-    report("  addresses read", measure(lambda number: addresses_of(tensors), wait))
+    report("  addresses read", measure(lambda number: addresses_of(tensors) == addresses, wait))
     report("  a result", measure(lambda number: make(), wait))
     empty = measure(lambda number: torch.empty(out_type.shape, device=executor.device), wait)
     report("  a result by torch.empty", empty)
     report("  a table written", measure(lambda number: table.write(cells, 0), wait))
     report("  the executor's run", measure(lambda number: executor.run(tensors, is_ready=True), wait))
+
+
+def measure_backend(
+    model: nn.Module, inputs: tuple[Any, ...], wait: Callable[[], None], *, compiles: bool
+) -> None:
+    """Print what a call through torch.compile costs, and what it costs with a backend that does nothing."""
+    with torch.no_grad():
+        result = (model(*inputs),)
+        torch._dynamo.reset()
+        empty = torch.compile(model, backend=lambda graph, examples: lambda *args: result, fullgraph=True)
+        empty(*inputs)
+        report("torch.compile, nothing behind it", measure(lambda number: empty(*inputs), wait))
+        if not compiles:
+            return
+        torch._dynamo.reset()
+        call = torch.compile(model, backend=backend, fullgraph=True)
+        call(*inputs)
+        report("torch.compile, dlrmc behind it", measure(lambda number: call(*inputs), wait))
+        torch._dynamo.reset()
 
 
 def measure_peer(

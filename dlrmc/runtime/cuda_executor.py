@@ -166,9 +166,10 @@ class CudaExecutor:
             if outputs is None:
                 outputs = [make() for make in self.makers]
             addresses = tuple(map(data_ptr, outputs))
-            slot = self.slots.find(kept, addresses)
+            found = self.slots.read(kept)
+            slot = self.slots.find(found, addresses)
             if slot is None:
-                slot, kept = self.write(kept, addresses, stream)
+                slot, kept = self.write(kept, found, addresses, stream)
             if slot.handle:
                 driver.launch_graph(slot.handle, stream)
             if order.is_foreign:
@@ -179,14 +180,20 @@ class CudaExecutor:
         return outputs
 
     def write(
-        self, inputs: list[torch.Tensor], outputs: tuple[int, ...], stream: int
+        self, inputs: list[torch.Tensor], found: list[int], outputs: tuple[int, ...], stream: int
     ) -> tuple[GraphSlot, list[torch.Tensor]]:
-        """The slot of a call at new addresses, and the tensors to keep until the launch."""
-        addresses = addresses_of(inputs)
-        if reduce(or_, addresses, 0) % ALIGNMENT_BYTES:
+        """The slot of a call at new addresses, and the tensors to keep until the launch.
+
+        Args:
+            inputs: of the call.
+            found: what `slots.read` says of them.
+            outputs: addresses of the outputs.
+            stream: where the call will run.
+        """
+        if reduce(or_, found[: len(inputs)], 0) % ALIGNMENT_BYTES:
             inputs = [make_direct(tensor.detach()) for tensor in inputs]
-            addresses = addresses_of(inputs)
-        return self.slots.write(inputs, addresses, outputs, stream), inputs
+            found = self.slots.read(inputs)
+        return self.slots.write(found, outputs, stream), inputs
 
     def record_capture(
         self, inputs: Sequence[torch.Tensor], outputs: list[torch.Tensor] | None
@@ -240,7 +247,8 @@ class CudaExecutor:
         with self.lock, self.driver.entered():
             stream = self.driver.current_stream(self.driver.index)
             self.order.follow(stream)
-            slot, _ = self.write(list(inputs), tuple(addresses_of(outputs)), stream)
+            kept = list(inputs)
+            slot, _ = self.write(kept, self.slots.read(kept), tuple(addresses_of(outputs)), stream)
             if self.order.is_foreign:
                 self.order.record()
             return slot

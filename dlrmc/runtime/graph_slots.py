@@ -7,13 +7,16 @@ of output addresses a call with known inputs is one graph launch and writes noth
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from dlrmc.runtime.counted_inputs import CountedInputs
 from dlrmc.runtime.cuda_program import CudaProgram
-from dlrmc.runtime.torch_internals import address_comparer
+from dlrmc.runtime.torch_internals import addresses_of
+
+Read = Callable[[Sequence[torch.Tensor]], list[int]]
 
 
 class GraphSlot:
@@ -21,14 +24,12 @@ class GraphSlot:
 
     Attributes:
         handle: of the executable graph; 0 where the program launches nothing.
-        inputs: the addresses of the inputs that the table holds; None where it holds nothing yet.
-        counts: likewise the numbers of elements of the counted inputs.
+        inputs: what `GraphSlots.read` says of the inputs that the table holds; None where it holds none yet.
     """
 
     def __init__(self, program: CudaProgram, arena: torch.Tensor, faults: int) -> None:
         self.table = program.new_table()
         self.inputs: list[int] | None = None
-        self.counts: list[int] = []
         launches = program.launches(arena, self.table, faults)
         self._graph: Any = program.driver.make_graph(launches) if launches else None
         self.handle: int = self._graph.handle if launches else 0
@@ -42,39 +43,35 @@ class GraphSlots:
         arena: that all slots share: calls run one after the other.
         faults: address of the fault records.
         count: how many slots.
+
+    Attributes:
+        read: what a table must hold of a call's inputs: their addresses, then the numbers of elements of the
+            counted ones.
     """
 
     def __init__(self, program: CudaProgram, arena: torch.Tensor, faults: int, count: int) -> None:
         self._cells = program.addresses.cell_pointers
-        self._same = address_comparer(len(program.plan.inputs))
-        self._are_counted = bool(program.plan.counted)
+        self._input_count = len(program.plan.inputs)
         self._counts = CountedInputs(program.plan.counted).counts
+        self.read: Read = self._read_counted if program.plan.counted else addresses_of
         made = [GraphSlot(program, arena, faults) for _ in range(count)]
         self._by_outputs: dict[tuple[int, ...], GraphSlot] = {(-n,): slot for n, slot in enumerate(made, 1)}
 
-    def find(self, inputs: list[torch.Tensor], outputs: tuple[int, ...]) -> GraphSlot | None:
-        """The slot whose table holds these addresses."""
+    def _read_counted(self, inputs: Sequence[torch.Tensor]) -> list[int]:
+        return addresses_of(inputs) + self._counts(inputs)
+
+    def find(self, inputs: list[int], outputs: tuple[int, ...]) -> GraphSlot | None:
+        """The slot whose table holds these inputs, as `read`, and addresses of outputs."""
         slot = self._by_outputs.get(outputs)
-        if slot is None or slot.inputs is None or not self._same(inputs, slot.inputs):
-            return None
-        return slot if not self._are_counted or slot.counts == self._counts(inputs) else None
+        return slot if slot is not None and slot.inputs == inputs else None
 
-    def write(
-        self, inputs: list[torch.Tensor], addresses: list[int], outputs: tuple[int, ...], stream: int
-    ) -> GraphSlot:
-        """A slot whose table holds these addresses for what comes next on the stream.
-
-        Args:
-            inputs: of the call, as kernels read them.
-            addresses: theirs.
-            outputs: addresses of the outputs.
-            stream: where the call will run.
-        """
-        counts = self._counts(inputs)
+    def write(self, inputs: list[int], outputs: tuple[int, ...], stream: int) -> GraphSlot:
+        """A slot whose table holds these inputs and outputs for what comes next on the stream."""
         slots = self._by_outputs
         slot = slots.pop(outputs) if outputs in slots else slots.pop(next(iter(slots)))
         slots[outputs] = slot
         slot.inputs = None  # unknown, should the write fail
+        addresses, counts = inputs[: self._input_count], inputs[self._input_count :]
         slot.table.write(self._cells(addresses, outputs, counts), stream)
-        slot.inputs, slot.counts = addresses, counts
+        slot.inputs = inputs
         return slot

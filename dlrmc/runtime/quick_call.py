@@ -54,6 +54,7 @@ def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeigh
         driver.launch_graph,
     )
     lock, news, index, makers = executor.lock, executor.faults.news, driver.index, executor.makers
+    read = slots.read
 
     def call(args: tuple[Any, ...]) -> Any:
         inputs = flatten(args)
@@ -71,10 +72,11 @@ def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeigh
                 return None
             outputs = [make() for make in makers]
             addresses = tuple(map(data_ptr, outputs))
-            slot = slots.find(inputs, addresses)
+            found = read(inputs)
+            slot = slots.find(found, addresses)
             if slot is None:
                 # Under a name: copies of inputs must live until they have been read.
-                slot, inputs = executor.write(inputs, addresses, stream)
+                slot, inputs = executor.write(inputs, found, addresses, stream)
             if slot.handle:
                 launch_graph(slot.handle, stream)
             executor.calls += 1

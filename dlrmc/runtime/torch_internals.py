@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import eq
 from typing import Any
 
 import torch
@@ -23,18 +22,6 @@ data_ptr: Callable[[torch.Tensor], int] = torch._C.TensorBase.data_ptr
 def addresses_of(tensors: Sequence[torch.Tensor]) -> list[int]:
     """The address of each tensor's first element; 0 for an empty one."""
     return [*map(data_ptr, tensors)]
-
-
-def address_comparer(count: int) -> Callable[[list[torch.Tensor], list[int]], bool]:
-    """A function that says whether `count` tensors begin at the addresses given.
-
-    torch compares them in one call (the same that its own CUDA graphs use).
-    """
-    compare = getattr(torch._C, "_tensors_data_ptrs_at_indices_equal", None)
-    if compare is None:
-        return lambda tensors, addresses: all(map(eq, map(data_ptr, tensors), addresses))
-    indices = list(range(count))
-    return lambda tensors, addresses: compare(tensors, addresses, indices)
 
 
 def empty_maker(kind: TensorType, device: torch.device) -> Callable[[], torch.Tensor]:
