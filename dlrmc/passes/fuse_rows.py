@@ -146,7 +146,27 @@ def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
             is_cut = is_cut and (operand not in members or _is_jagged(node, operand))
             steps.append(level[operand] + is_cut)
         level[node] = max(steps)
-    return {node: level[node] for node in graph.nodes if node in members}
+    numbers = {node: level[node] for node in graph.nodes if node in members}
+    _sink(graph, numbers)
+    return numbers
+
+
+def _sink(graph: Graph, numbers: dict[Node, int]) -> None:
+    """Move to a later region what only later regions read, so that it needs no buffer between kernels.
+
+    Bags that are read behind a large layer are gathered there. A value moves where it is no smaller than the
+    results of its own region that it reads, which have a buffer in its stead.
+    """
+    for node in reversed(graph.nodes):
+        users = graph.users(node)
+        if node not in numbers or not users or any(output is node for output in graph.outputs):
+            continue
+        if any(user not in numbers or _is_jagged(user, node) for user in users):
+            continue
+        first = min(numbers[user] for user in users)
+        read = {operand for operand in node.inputs if numbers.get(operand) == numbers[node]}
+        if first > numbers[node] and sum(each.type.size_bytes for each in read) <= node.type.size_bytes:
+            numbers[node] = first
 
 
 def _is_jagged(node: Node, operand: Node) -> bool:
