@@ -19,7 +19,7 @@ from torch import nn
 
 from dlrmc.bench.timing import CudaTimer, measure
 from dlrmc.codegen.kernels import linear
-from dlrmc.codegen.kernels.linear_tile import TENSOR_TILES, TensorProductTile
+from dlrmc.codegen.kernels.linear_tile import TENSOR_TILES, WARPGROUP_TILES, TensorProductTile, WarpgroupTile
 from dlrmc.compile import build
 from dlrmc.options import Options
 from dlrmc.runtime.compiled import Compiled
@@ -95,13 +95,19 @@ def our_steps(
 ) -> Iterator[tuple[str, Callable[[], torch.Tensor]]]:
     """The layer as compiled, with the chosen tile first."""
     program = torch.export.export(layer, (parts,))
-    tiles: list[TensorProductTile | None] = [None, *(TENSOR_TILES if is_every_tile else ())]
+    tiles: list[TensorProductTile | WarpgroupTile | None] = [None]
+    tiles += [*WARPGROUP_TILES, *TENSOR_TILES] if is_every_tile else []
     for tile in tiles:
         patch = mock.patch.object(linear, "choose_tile", return_value=tile) if tile else nullcontext()
         with patch:
             compiled = Compiled(build(program, Options.of(target="cuda", precision=precision)))
-        name = "chosen" if tile is None else f"{tile.rows}x{tile.columns}, {tile.threads} threads"
-        yield name, compiled.bind(parts)
+        yield _tile_name(tile), compiled.bind(parts)
+
+
+def _tile_name(tile: TensorProductTile | WarpgroupTile | None) -> str:
+    if tile is None:
+        return "chosen"
+    return f"{type(tile).__name__} {tile.rows}x{tile.columns}, {tile.threads} threads"
 
 
 def eager_step(layer: Layer, parts: list[torch.Tensor], precision: str) -> Callable[[], torch.Tensor]:

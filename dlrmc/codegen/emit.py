@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dlrmc.codegen.includes import include_text
 from dlrmc.codegen.kernels.registry import find_kernel_impl
@@ -23,6 +24,7 @@ LONGEST_STEM = 48
 LARGEST_PARAMETERS = 4096 // 8
 # The widest load or store of one thread; the runtime keeps every buffer, the user's tensors too, to it.
 BASE_ALIGNMENT_BYTES = 16
+CHAIN_INCLUDE = "kernel_chain.cuh"
 
 
 def emit_module(
@@ -44,15 +46,22 @@ def emit_module(
     """
     kernels: list[KernelSource] = []
     first_site = 0
+    is_chained = len(plan.launches) > 1
     for launch, name in zip(plan.launches, kernel_names(plan.launches), strict=True):
-        kernel = emit_kernel(launch, name, first_site, limits, precision)
+        kernel = emit_kernel(launch, name, first_site, limits, precision, is_chained=is_chained)
         first_site += len(kernel.sites)
         kernels.append(kernel)
     return ModuleSource(module_text(kernels, _banner(plan, kernels, graph)), tuple(kernels))
 
 
 def emit_kernel(
-    launch: Launch, name: str, first_site: int, limits: DeviceLimits, precision: str = "fp32"
+    launch: Launch,
+    name: str,
+    first_site: int,
+    limits: DeviceLimits,
+    precision: str = "fp32",
+    *,
+    is_chained: bool = False,
 ) -> KernelSource:
     """The CUDA source of one launch, under a name that is unique in its module."""
     context = KernelContext(
@@ -68,6 +77,7 @@ def emit_kernel(
         result_alignments=tuple(alignment_bytes(buffer) for buffer in launch.results),
         precision=precision,
         counted_operands=tuple(buffer.has_count for buffer in launch.operands),
+        is_chained=is_chained,
     )
     source = find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
     if len(source.params) > LARGEST_PARAMETERS:
@@ -77,7 +87,9 @@ def emit_kernel(
             expected=f"at most {LARGEST_PARAMETERS}, the size of a kernel's parameter space",
             hint="split its body into several kernels",
         )
-    return source
+    if not is_chained:
+        return source
+    return replace(source, includes=(*source.includes, CHAIN_INCLUDE), is_chained=True)
 
 
 def is_indirect(buffer: BufferRef) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dlrmc.codegen.code_blocks import INDENT
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.source import KernelContext, Param
 from dlrmc.ir.graph import Graph, Node
@@ -23,6 +24,7 @@ class Signature:
         result_names: likewise of each result.
         declarations: the C declaration of each parameter.
         slot_reads: statements that load the indirect pointers, to stand first in the body.
+        is_chained: whether the kernel waits for the one before it.
     """
 
     params: tuple[Param, ...]
@@ -30,9 +32,15 @@ class Signature:
     result_names: tuple[str, ...]
     declarations: tuple[str, ...]
     slot_reads: tuple[str, ...]
+    is_chained: bool = False
 
     def head(self, name: str, block: int) -> str:
-        """The kernel's declaration, up to the opening brace; one parameter a line where they are many."""
+        """The kernel's declaration and the wait for the kernel before it."""
+        declaration = self._declaration(name, block)
+        return f"{declaration}\n{INDENT}wait_for_kernel_before();" if self.is_chained else declaration
+
+    def _declaration(self, name: str, block: int) -> str:
+        """The declaration, up to the opening brace; one parameter a line where they are many."""
         start = f'extern "C" __global__ void __launch_bounds__({block}) {name}('
         line = f"{start}{', '.join(self.declarations)}) {{"
         if len(line) <= LONGEST_LINE:
@@ -63,7 +71,14 @@ def build_signature(body: Graph, context: KernelContext, *, has_faults: bool) ->
     if has_faults:
         params.append(FAULTS)
         declarations.append("Faults* __restrict__ faults")
-    return Signature(tuple(params), tuple(names), tuple(results), tuple(declarations), tuple(reads))
+    return Signature(
+        params=tuple(params),
+        operand_names=tuple(names),
+        result_names=tuple(results),
+        declarations=tuple(declarations),
+        slot_reads=tuple(reads),
+        is_chained=context.is_chained,
+    )
 
 
 def ir_comment(kernel: Node) -> str:

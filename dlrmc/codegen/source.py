@@ -53,6 +53,7 @@ class KernelContext:
         precision: of products on tensor cores, the option of that name: "fp32", "tf32" or "bf16".
         counted_operands: for each operand, whether its number of elements stands behind the pointer in the
             slot; empty where none does.
+        is_chained: whether other kernels run before or behind it in a request.
     """
 
     name: str
@@ -67,6 +68,7 @@ class KernelContext:
     result_alignments: tuple[int, ...] = ()
     precision: str = "fp32"
     counted_operands: tuple[bool, ...] = ()
+    is_chained: bool = False
 
     def count(self, place: int, pointer: str) -> str:
         """The C expression of the number of elements of an operand; empty where the type says it."""
@@ -89,6 +91,7 @@ class KernelSource:
         sites: the fault sites, numbered from KernelContext.first_site.
         tensor_products: by what its tensor-core products are made, as "three TF32 products"; empty where it
             has none.
+        is_chained: whether it waits itself for the kernel before it (kernel_chain.cuh).
     """
 
     name: str
@@ -100,6 +103,7 @@ class KernelSource:
     params: tuple[Param, ...]
     sites: tuple[FaultSite, ...] = ()
     tensor_products: str = ""
+    is_chained: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,12 @@ from dlrmc.ir.subgraph import outline
 from dlrmc.passes.batch_size import guess_batch
 from dlrmc.passes.derive_weights import TABLE_BYTES_MAX
 from dlrmc.passes.derived_views import derive_view
+from dlrmc.passes.layer_cost import layers_apart
 from dlrmc.passes.long_gathers import without_long_gathers
 from dlrmc.passes.pass_types import PassResult
 from dlrmc.passes.row_stages import has_stage
 from dlrmc.passes.row_tags import tag_rows
 
-# A tile reads every weight of its program once. Above this size of a layer, a matrix product of its own
-# reads the weights fewer times than tiles would, which outweighs one more kernel and its operands.
-LARGEST_WEIGHT_BYTES = 512 * 1024
 # Pointers that one kernel takes: its parameters fill 4 KB on every GPU (CUDA C++ Programming Guide).
 POINTERS_MAX = 512
 # What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
@@ -66,10 +64,21 @@ def _form_regions(graph: Graph, batch: int) -> int:
     tags = tag_rows(graph, batch, restarts=True)
     members = frozenset(node for node in graph.nodes if _is_member(node, tags))
     members = without_long_gathers(graph, members)
+    members -= _layers_apart(graph, members, batch)
     regions = [region for region in _fitting_regions(graph, members, batch) if _is_worth_it(region.nodes)]
     for region in regions:
         _form(graph, _with_views(graph, region.nodes, tags), region.outputs, batch)
     return len(regions)
+
+
+def _layers_apart(graph: Graph, members: frozenset[Node], batch: int) -> frozenset[Node]:
+    """The layers that leave their regions for kernels of their own."""
+    apart: set[Node] = set()
+    for region in _fitting_regions(graph, members, batch):
+        layers = [node for node in region.nodes if node.is_op("linear")]
+        row_bytes = sum(_row_bytes(node, batch) for node in region.nodes)
+        apart.update(layers_apart(layers, batch, row_bytes))
+    return frozenset(apart)
 
 
 def _fitting_regions(graph: Graph, members: frozenset[Node], batch: int) -> list[_Region]:
@@ -101,13 +110,18 @@ def _by_bytes(nodes: Sequence[Node], batch: int) -> list[list[Node]]:
     runs: list[list[Node]] = [[]]
     filled = 0
     for node in nodes:
-        row_bytes = 0 if node.is_op(*VIEW_OPS) else node.type.size_bytes // batch
+        row_bytes = _row_bytes(node, batch)
         if filled + row_bytes > LARGEST_ROW_BYTES:
             runs.append([])
             filled = 0
         runs[-1].append(node)
         filled += row_bytes
     return runs
+
+
+def _row_bytes(node: Node, batch: int) -> int:
+    """Bytes of one row of what the node computes."""
+    return 0 if node.is_op(*VIEW_OPS) else node.type.size_bytes // batch
 
 
 def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag]) -> list[Node]:
@@ -128,12 +142,7 @@ def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
     if any(tags[operand] is UNIFORM and not _is_resident(operand) for operand in node.inputs):
         return False  # computed from weights alone, yet in every request: a body cannot tell it from rows
     views = [operand for operand in node.inputs if _is_view_of_weight(operand)]
-    if any(view.type.size_bytes > TABLE_BYTES_MAX for view in views):
-        return False
-    if node.is_op("linear"):
-        weight = node.inputs[-1 if node.operands[2] is None else -2]
-        return weight.type.size_bytes <= LARGEST_WEIGHT_BYTES
-    return True
+    return all(view.type.size_bytes <= TABLE_BYTES_MAX for view in views)
 
 
 def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dlrmc.ir.graph import Graph
 from dlrmc.passes import (
     absorb_consumers,
+    align_weights,
     assemble,
     batch_first,
     cse,
@@ -76,6 +77,11 @@ PIPELINE: tuple[Pass, ...] = (
         "fuse-rows",
         "What depends on one row of the batch only becomes one kernel over tiles of rows.",
         fuse_rows,
+    ),
+    Pass(
+        "align-weights",
+        "Rows of the weights of large products start where 16-byte copies can take them.",
+        align_weights.run,
     ),
     Pass(
         "assemble",

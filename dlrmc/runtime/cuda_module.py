@@ -89,6 +89,7 @@ def kernel_launches(kernels: LoadedKernels, launches: Iterable[BoundLaunch]) -> 
             launch.kernel.block,
             launch.kernel.shared_bytes,
             KernelArguments.of_pointers(launch.pointers),
+            is_chained=launch.kernel.is_chained,
         )
         for launch in launches
     ]

@@ -11,7 +11,7 @@ from dlrmc.frontend.program import ImportedProgram
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import Elementwise
 from dlrmc.options import Options
-from dlrmc.passes.fuse_rows import LARGEST_WEIGHT_BYTES
+from dlrmc.passes.layer_cost import SMALL_WEIGHT_BYTES
 from dlrmc.passes.row_stages import STAGE_DTYPES, STAGE_OPS
 
 # Names that one line lists.
@@ -69,7 +69,7 @@ def _reason(nodes: Sequence[Node]) -> str:
             return f"row programs have no {node.op.name}"
         if node.is_op("linear"):
             weight = node.inputs[-1 if node.operands[2] is None else -2]
-            if weight.type.size_bytes > LARGEST_WEIGHT_BYTES:
+            if weight.type.size_bytes > SMALL_WEIGHT_BYTES:
                 return (
                     f"its weight of {weight.type.size_bytes} bytes is read less often by a kernel of its own"
                 )

@@ -16,6 +16,8 @@ from dlrmc.runtime import cupy_modules, nvrtc
 from dlrmc.schedule.limits import DeviceLimits
 
 DEFAULT_ARCHITECTURE = "sm_90"
+# The one architecture that has products of warpgroups, wgmma.
+WARPGROUPS = "sm_90a"
 _LOGGER = logging.getLogger("dlrmc")
 
 
@@ -81,7 +83,7 @@ def _best(options: Options, weights: Mapping[str, torch.Tensor]) -> Target:
 
 def _cpu(options: Options, name: str, reason: str) -> Target:
     arch = options.architecture or DEFAULT_ARCHITECTURE
-    limits = DeviceLimits(architecture=architecture_number(arch))
+    limits = DeviceLimits(architecture=architecture_number(arch), has_warpgroups=arch == WARPGROUPS)
     return Target(name, torch.device("cpu"), arch, limits, reason)
 
 
@@ -96,7 +98,7 @@ def _cuda(options: Options, weights: Mapping[str, torch.Tensor], reason: str) ->
     toolchain = nvrtc.find_toolchain()
     device = _gpu_of(weights)
     major, minor = torch.cuda.get_device_capability(device)
-    arch = options.architecture or f"sm_{major}{minor}"
+    arch = options.architecture or _architecture(major, minor)
     nvrtc.check_architecture(arch, toolchain)
     if architecture_number(arch) != major * 10 + minor:
         raise OptionError(
@@ -105,7 +107,15 @@ def _cuda(options: Options, weights: Mapping[str, torch.Tensor], reason: str) ->
             expected=f"sm_{major}{minor}, since the kernels run on {device}",
             hint="leave the option out",
         )
-    return Target("cuda", device, arch, _limits(device), f"{reason} ({torch.cuda.get_device_name(device)})")
+    return Target(
+        "cuda", device, arch, _limits(device, arch), f"{reason} ({torch.cuda.get_device_name(device)})"
+    )
+
+
+def _architecture(major: int, minor: int) -> str:
+    """The GPU's own, with what only it has."""
+    own = f"sm_{major}{minor}"
+    return WARPGROUPS if f"{own}a" == WARPGROUPS else own
 
 
 def _gpu_of(weights: Mapping[str, torch.Tensor]) -> torch.device:
@@ -120,7 +130,7 @@ def _gpu_of(weights: Mapping[str, torch.Tensor]) -> torch.device:
     return devices[0] if devices else torch.device("cuda", torch.cuda.current_device())
 
 
-def _limits(device: torch.device) -> DeviceLimits:
+def _limits(device: torch.device, arch: str) -> DeviceLimits:
     runtime = cupy_modules.cuda().runtime
     properties = torch.cuda.get_device_properties(device)
     shared = runtime.deviceGetAttribute(runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index)
@@ -128,6 +138,7 @@ def _limits(device: torch.device) -> DeviceLimits:
         architecture=properties.major * 10 + properties.minor,
         multiprocessors=properties.multi_processor_count,
         shared_bytes_per_block=int(shared),
+        has_warpgroups=arch == WARPGROUPS,
     )
 
 

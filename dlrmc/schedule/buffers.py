@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 
 from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import many
 from dlrmc.ir.strided import packed_strides
 from dlrmc.ir.types import TensorType, TupleType
 from dlrmc.schedule.arena import Interval, pack
 from dlrmc.schedule.plan import BufferRef
+
+# What L2 moves at once, and the fewest columns of rows that are worth padding to it.
+SECTOR_BYTES = 32
+LEAST_PADDED_COLUMNS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,9 @@ def place(
     # Users first: an assembled buffer is placed before the parts that are slices of it.
     for node in reversed(graph.nodes):
         if node not in operands and _has_buffer(node):
-            _assign(operands, node, BufferRef("arena", len(sizes)))
-            sizes.append(node.type.size_bytes)
+            strides = _arena_strides(graph, node)
+            _assign_strided(operands, node, Placement(BufferRef("arena", len(sizes)), strides))
+            sizes.append(_strided_bytes(node.type, strides))
     results = {key: operands[value] for key, value in _result_values(graph).items()}
     for kernel in launches:
         for index, kept in enumerate(result_types(kernel)):
@@ -84,6 +90,39 @@ def _has_buffer(node: Node) -> bool:
     return node.is_op("item", "assemble") or (
         node.is_op("kernel") and not isinstance(node.result_type, TupleType)
     )
+
+
+def _arena_strides(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Packed, but where only products of matrices read the rows of a matrix: these start at whole sectors.
+
+    Rows of 351 floats would be copied one float at a time.
+    """
+    packed = packed_strides(node.shape)
+    if len(node.shape) != 2 or node.shape[1] < LEAST_PADDED_COLUMNS:
+        return packed
+    users = graph.users(node)
+    if not users or not all(_reads_rows(user, node) for user in users):
+        return packed
+    period = SECTOR_BYTES // node.type.dtype.size_bytes
+    return (-(-node.shape[1] // period) * period, 1)
+
+
+def _reads_rows(kernel: Node, value: Node) -> bool:
+    """Whether a kernel reads the value as a part of x of a linear, as it stands."""
+    if not kernel.is_op("kernel") or kernel.attributes.str("impl") != "linear":
+        return False
+    inner = kernel.body.inputs[kernel.inputs.index(value)]
+    return all(
+        user.is_op("linear") and any(part is inner for part in many(user.operands[0]))
+        for user in kernel.body.users(inner)
+    )
+
+
+def _strided_bytes(kept: TensorType, strides: tuple[int, ...]) -> int:
+    """Bytes from the first element to the end of the last row."""
+    if not kept.numel or len(strides) != 2:
+        return kept.size_bytes
+    return kept.shape[0] * strides[0] * kept.dtype.size_bytes
 
 
 def _assign(places: dict[Node, Placement], node: Node, buffer: BufferRef) -> None:

@@ -7,7 +7,8 @@ from dlrmc.ir.graph import Graph
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.verify import verify
 from dlrmc.passes import assemble
-from dlrmc.passes.fuse_rows import LARGEST_ROW_BYTES, LARGEST_WEIGHT_BYTES, POINTERS_MAX, fuse_rows
+from dlrmc.passes.fuse_rows import LARGEST_ROW_BYTES, POINTERS_MAX, fuse_rows
+from dlrmc.passes.layer_cost import LARGEST_WEIGHT_BYTES, SMALL_WEIGHT_BYTES
 from tests.passes.feeds import assert_same_meaning
 from tests.passes.pass_case import check_pass, check_unchanged
 from tests.passes.rule_case import graph_of
@@ -278,8 +279,8 @@ def test_a_large_layer_cuts_the_region_in_two_and_no_path_comes_back():
     assert nx.is_directed_acyclic_graph(graph.digraph)
 
 
-def test_a_layer_of_the_largest_size_is_fused():
-    rows = LARGEST_WEIGHT_BYTES // 4 // 64
+def test_a_small_layer_is_fused():
+    rows = SMALL_WEIGHT_BYTES // 4 // 64
     graph = fused(f"""
         input %x : f32[8,64]
         weight %w : f32[{rows},64] = "w"
@@ -414,3 +415,53 @@ def test_a_second_run_changes_nothing():
     text = print_graph(graph)
     assert fuse_rows(graph).changes == 0
     assert print_graph(graph) == text
+
+
+MLP = """
+input %x : f32[{batch},13]
+input %i : i64[{batch}]
+weight %t : f32[1000,128] = "t"
+weight %w1 : f32[512,13] = "w1"
+weight %w2 : f32[192,512] = "w2"
+weight %w3 : f32[128,192] = "w3"
+%a = linear(%x, %w1) {{act=relu}} : f32[{batch},512]
+%b = linear(%a, %w2) {{act=relu}} : f32[{batch},192]
+%c = linear(%b, %w3) {{act=relu}} : f32[{batch},128]
+%e = embedding(%t, %i) : f32[{batch},128]
+%d = pairwise_dot(%c, %e) : f32[{batch},1]
+return %d
+"""
+
+
+def test_a_layer_that_many_tiles_would_read_has_a_kernel_of_its_own():
+    graph = graph_of(MLP.format(batch=2048))
+    fuse_rows(graph)
+    verify(graph)
+    assert programs(graph) == [["linear", "embedding", "pairwise_dot"]]
+    assert [node.name for node in graph.nodes if node.is_op("linear")] == ["a", "b"]
+
+
+def test_few_rows_leave_the_layers_where_they_are():
+    graph = graph_of(MLP.format(batch=1))
+    fuse_rows(graph)
+    assert [len(program) for program in programs(graph)] == [5]
+
+
+def test_what_only_a_later_region_reads_is_computed_there():
+    """The lookup stands before the large layer in the program; its rows are not stored between kernels."""
+    graph = fused(f"""
+        input %x : f32[8,4]
+        input %i : i64[8]
+        weight %t : f32[5,4] = "t"
+        weight %w : f32[{LARGEST_WEIGHT_BYTES // 16 + 8},4] = "w"
+        weight %v : f32[4,{LARGEST_WEIGHT_BYTES // 16 + 8}] = "v"
+        %e = embedding(%t, %i) : f32[8,4]
+        %n = neg(%e) : f32[8,4]
+        %a = exp(%x) : f32[8,4]
+        %b = sin(%a) : f32[8,4]
+        %m = linear(%b, %w) : f32[8,{LARGEST_WEIGHT_BYTES // 16 + 8}]
+        %o = linear(%m, %v) : f32[8,4]
+        %y = add(%o, %n) : f32[8,4]
+        return %y
+    """)
+    assert programs(graph) == [["exp", "sin"], ["embedding", "neg", "add"]]

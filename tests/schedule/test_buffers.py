@@ -168,3 +168,31 @@ def test_two_items_of_one_result_are_refused():
         "  expected: one item for each result\n"
         "  to mend: run cse first"
     )
+
+
+def _between(columns: int, reader: str) -> Graph:
+    """%a [4, columns], made by one kernel and read by another."""
+    body = f"%r = expand(%s) {{shape=[4,{columns}]}} : f32[4,{columns}] yield %r"
+    texts = [
+        "%s = kernel map(%x) { %q = sum(%x) {dims=[1], keepdim=true} : f32[4,1] yield %q } : f32[4,1]",
+        f"%a = kernel map(%s) {{ {body} }} : f32[4,{columns}]",
+        reader,
+    ]
+    leaves = ["input %x : f32[4,3]", f'weight %v : f32[5,{columns}] = "v"']
+    return parse_graph("\n".join(["graph @g {", *leaves, *texts, "return %z", "}"]))
+
+
+def test_rows_that_only_products_read_start_at_whole_sectors():
+    graph = _between(35, "%z = kernel linear(%a, %v) { %r = linear(%a, %v) : f32[4,5] yield %r } : f32[4,5]")
+    places = placed(graph)
+    assert places.results[graph.find("a"), 0].strides == (40, 1)
+    assert places.operands[graph.find("a")].strides == (40, 1)
+    assert places.arena_bytes >= 4 * 40 * 4
+
+
+@pytest.mark.parametrize("columns", [31, 35])
+def test_rows_that_others_read_are_packed(columns: int):
+    graph = _between(
+        columns, f"%z = kernel map(%a) {{ %r = relu(%a) : f32[4,{columns}] yield %r }} : f32[4,{columns}]"
+    )
+    assert placed(graph).results[graph.find("a"), 0].strides == (columns, 1)

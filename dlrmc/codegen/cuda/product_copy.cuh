@@ -31,15 +31,15 @@ __device__ __forceinline__ ProductPart<WIDTH, X_PACK, W_PACK, X, W> product_part
     return {x, w};
 }
 
-// PACK floats at k of WIDTH, or zeros past the end; WIDTH is a multiple of PACK.
-template <int PACK, int WIDTH>
+// PACK floats at k of WIDTH, zeros in place of what is past the end. WIDTH is a multiple of PACK but for 4.
+template <int PACK, int WIDTH, int DEPTH>
 __device__ __forceinline__ void copy_pack_async(float* to, const float* from, int k) {
-    static_assert(WIDTH % PACK == 0, "a pack may not cross the end of a row");
-    constexpr bool is_whole = WIDTH % slab_depth == 0;
+    static_assert(PACK == 4 || WIDTH % PACK == 0, "only a pack of 4 may cross the end of a row");
+    constexpr bool is_whole = WIDTH % DEPTH == 0;
     if constexpr (PACK == 4 && is_whole) {
         cp_async_16(to, from);
     } else if constexpr (PACK == 4) {
-        cp_async_16_zero_fill(to, from, k < WIDTH ? 16 : 0);
+        cp_async_16_zero_fill(to, from, max(0, min(16, (WIDTH - k) * 4)));
     } else if (is_whole || k < WIDTH) {
         if constexpr (PACK == 2) {
             cp_async_8(to, from);
@@ -72,7 +72,7 @@ __device__ __forceinline__ void copy_slab_async(float* to, View view, int count,
         if (items % THREADS != 0 && item >= items) continue;
         const float* const pack =
             FITS ? from + i * step * View::row_stride : view.at(min(first_row + i * step, count - 1), 0, k);
-        copy_pack_async<PACK, WIDTH>(to + item * PACK, pack, k);
+        copy_pack_async<PACK, WIDTH, slab_depth>(to + item * PACK, pack, k);
     }
 }
 

@@ -7,25 +7,21 @@
 // WARPS_OVER_K-th slab, and their sums are added in order at the end. Always the same order: the same input
 // gives the same bits.
 //
-// A sum that is not finite is computed again by fused multiply-adds, k ascending: splitting turns an infinity
-// into a NaN, and rounding a large value may turn it into an infinity.
-//
 // `Sizes` is a struct of constants, emitted by codegen/kernels/linear_tensor.py. Products is one of
 // tensor_fragments.cuh; ROWS_FIT and COLUMNS_FIT say that every tile is whole; Y_VECTOR, 1 or 2, how many
 // results move together. Shared memory: the larger of stage_floats * STAGES and scratch_floats, 16-byte
 // aligned. Run by the whole block, of exactly `threads` threads.
 //
-// requires: linear.cuh tensor_fragments.cuh product_copy.cuh
+// requires: product_results.cuh tensor_fragments.cuh product_copy.cuh
 #ifndef DLRMC_CODEGEN_CUDA_TENSOR_PRODUCT_CUH
 #define DLRMC_CODEGEN_CUDA_TENSOR_PRODUCT_CUH
 
-#include "linear.cuh"
 #include "product_copy.cuh"
+#include "product_results.cuh"
 #include "tensor_fragments.cuh"
 
 template <typename Sizes>
 struct TensorProduct {
-    using Epilogue = LinearEpilogue<Sizes>;
     using Products = typename Sizes::Products;
     static constexpr int tile_warps = Sizes::WARPS_OVER_ROWS * Sizes::WARPS_OVER_COLUMNS;
     static constexpr int threads = 32 * tile_warps * Sizes::WARPS_OVER_K;
@@ -42,21 +38,18 @@ struct TensorProduct {
     static constexpr int scratch_floats = Sizes::WARPS_OVER_K * Sizes::TILE_ROWS * Sizes::TILE_COLUMNS;
     static_assert(fragments % Sizes::WARPS_OVER_K == 0,
                   "the warps over k share the fragments of a tile evenly");
-    static_assert(own_fragments <= 16, "a lane marks its results in 64 bits");
 
     int lane;
     int warp_k;
     int warp_in_tile;
-    int first_row;     // of the lane's results in the tile
-    int first_column;  // likewise
     float sums[row_tiles][column_tiles][4] = {};
-    // Bit 4 * i + j: result j of the lane's own fragment i is not finite.
-    unsigned long long unsure = 0;
+    ProductResults<Sizes, column_tiles, own_fragments, Sizes::WARPS_OVER_K> results;
 
     __device__ __forceinline__ explicit TensorProduct(int thread)
         : lane(thread % 32), warp_k(thread / 32 / tile_warps), warp_in_tile(thread / 32 % tile_warps) {
-        first_row = warp_in_tile / Sizes::WARPS_OVER_COLUMNS * warp_rows + lane / 4;
-        first_column = warp_in_tile % Sizes::WARPS_OVER_COLUMNS * warp_columns + lane % 4 * 2;
+        results.first_row = warp_in_tile / Sizes::WARPS_OVER_COLUMNS * warp_rows + lane / 4;
+        results.first_column = warp_in_tile % Sizes::WARPS_OVER_COLUMNS * warp_columns + lane % 4 * 2;
+        results.first_fragment = warp_k;
     }
 
     // The tile's first `rows` rows and `columns` columns of y; `bias` is that of row 0 and column 0 of the
@@ -85,7 +78,7 @@ struct TensorProduct {
         } else {
             store_sums_of_warps(shared, bias, y, rows, columns);
         }
-        compute_again(bias, y, columns, parts...);
+        results.compute_again(bias, y, columns, parts...);
     }
 
   private:
@@ -114,7 +107,7 @@ struct TensorProduct {
     }
 
     __device__ __forceinline__ void add_slab(const float* slab) {
-        const float* const x = slab + first_row * slab_depth + lane % 4 * 4;
+        const float* const x = slab + results.first_row * slab_depth + lane % 4 * 4;
         const int column = warp_in_tile % Sizes::WARPS_OVER_COLUMNS * warp_columns + lane / 4;
         const float* const w = slab + (Sizes::TILE_ROWS + column) * slab_depth + lane % 4 * 4;
         typename Products::template Right<column_tiles> right;
@@ -143,11 +136,11 @@ struct TensorProduct {
 #pragma unroll
         for (int column = 0; column < column_tiles; ++column) {
             float bias_values[2] = {};
-            if constexpr (Sizes::BIAS_ROW == 0)
-                load_bias(bias, 0, column_of(column, 0), columns, bias_values);
+            results.load_column_bias(bias, column, columns, bias_values);
 #pragma unroll
             for (int row = 0; row < row_tiles; ++row)
-                store(sums[row][column], row * column_tiles + column, bias, bias_values, y, rows, columns);
+                results.store(sums[row][column], row * column_tiles + column, bias, bias_values, y, rows,
+                              columns);
         }
     }
 
@@ -164,7 +157,7 @@ struct TensorProduct {
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < own_fragments; ++i) {
-            const float* from = shared + place + own_fragment(i) * 128;
+            const float* from = shared + place + results.own_fragment(i) * 128;
             float total[4] = {};
 #pragma unroll
             for (int warp = 0; warp < Sizes::WARPS_OVER_K; ++warp) {
@@ -175,83 +168,9 @@ struct TensorProduct {
                     total[j] += pack.at[j];
             }
             float bias_values[2] = {};
-            if constexpr (Sizes::BIAS_ROW == 0) load_bias(bias, 0, column_of(i, 0), columns, bias_values);
-            store(total, i, bias, bias_values, y, rows, columns);
+            results.load_column_bias(bias, i, columns, bias_values);
+            results.store(total, i, bias, bias_values, y, rows, columns);
         }
-    }
-
-    // The fragment that the lane's own number i is.
-    __device__ __forceinline__ int own_fragment(int i) const { return i * Sizes::WARPS_OVER_K + warp_k; }
-    __device__ __forceinline__ int row_of(int i, int j) const {
-        return first_row + own_fragment(i) / column_tiles * 16 + j / 2 * 8;
-    }
-    __device__ __forceinline__ int column_of(int i, int j) const {
-        return first_column + own_fragment(i) % column_tiles * 8 + j % 2;
-    }
-
-    static __device__ __forceinline__ void load_bias(const float* bias, int row, int column, int columns,
-                                                     float (&values)[2]) {
-#pragma unroll
-        for (int j = 0; j < 2; ++j)
-            values[j] =
-                Sizes::COLUMNS_FIT || column + j < columns ? Epilogue::bias_at(bias, row, column + j) : 0.0f;
-    }
-
-    // The lane's own fragment i; where the bias differs from row to row it is loaded here.
-    template <typename Y>
-    __device__ __forceinline__ void store(const float (&total)[4], int i, const float* bias,
-                                          float (&bias_values)[2], Y y, int rows, int columns) {
-        const int column = column_of(i, 0);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int row = row_of(i, half * 2);
-            if (!Sizes::ROWS_FIT && row >= rows) continue;
-            if constexpr (Sizes::BIAS_ROW != 0) load_bias(bias, row, column, columns, bias_values);
-            float values[2];
-#pragma unroll
-            for (int j = 0; j < 2; ++j) {
-                const float sum = total[half * 2 + j];
-                if (!(fabsf(sum) < INFINITY)) unsure |= 1ull << (i * 4 + half * 2 + j);
-                values[j] = Epilogue::finish(sum, bias_values[j]);
-            }
-            store_row(values, y, row, column, columns);
-        }
-    }
-
-    template <typename Y>
-    static __device__ __forceinline__ void store_row(const float (&values)[2], Y y, int row, int column,
-                                                     int columns) {
-        if constexpr (Sizes::Y_VECTOR == 2) {
-            if (Sizes::COLUMNS_FIT || column < columns) store_pack<2>(y.at(row, 0, column), values);
-        } else {
-#pragma unroll
-            for (int j = 0; j < 2; ++j) {
-                if (Sizes::COLUMNS_FIT || column + j < columns) *y.at(row, 0, column + j) = values[j];
-            }
-        }
-    }
-
-    template <typename Y, typename... Parts>
-    __device__ __forceinline__ void compute_again(const float* bias, Y y, int columns,
-                                                  const Parts&... parts) const {
-        if (unsure == 0) return;
-#pragma unroll 1
-        for (int number = 0; number < own_fragments * 4; ++number) {
-            if ((unsure >> number & 1) == 0) continue;
-            const int row = row_of(number / 4, number % 4);
-            const int column = column_of(number / 4, number % 4);
-            if (column >= columns) continue;
-            float sum = 0.0f;
-            (add_dot(parts, row, column, sum), ...);
-            *y.at(row, 0, column) = Epilogue::finish(sum, Epilogue::bias_at(bias, row, column));
-        }
-    }
-
-    template <typename Part>
-    static __device__ __forceinline__ void add_dot(const Part& part, int row, int column, float& sum) {
-#pragma unroll 1
-        for (int k = 0; k < Part::width; ++k)
-            sum = fmaf(*part.x.at(row, 0, k), *part.w.at(column, 0, k), sum);
     }
 };
 

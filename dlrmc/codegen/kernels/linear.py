@@ -42,6 +42,12 @@ from dlrmc.codegen.kernels.linear_tile import (
     ProductTile,
     RowsTile,
     TensorProductTile,
+    WarpgroupTile,
+)
+from dlrmc.codegen.kernels.linear_warpgroup import (
+    WARPGROUP_INCLUDES,
+    emit_warpgroup_product,
+    fits_warpgroups,
 )
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct, round_up
 from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory, tile_rows
@@ -86,13 +92,27 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
     return KernelSource(
         context.name,
         "\n".join([ir_comment(kernel), *lines]),
-        TENSOR_PRODUCT_INCLUDES if isinstance(tile, TensorProductTile) else INCLUDES,
+        _includes(tile),
         tile.blocks(shape),
         tile.threads,
         tile.shared_bytes(shape),
         signature.params,
-        tensor_products=TENSOR_PRODUCTS[context.precision] if isinstance(tile, TensorProductTile) else "",
+        tensor_products=TENSOR_PRODUCTS[context.precision] if _uses_tensor_cores(tile) else "",
     )
+
+
+def _uses_tensor_cores(tile: LinearTile) -> bool:
+    return isinstance(tile, TensorProductTile | WarpgroupTile)
+
+
+def _includes(tile: LinearTile) -> tuple[str, ...]:
+    match tile:
+        case WarpgroupTile():
+            return WARPGROUP_INCLUDES
+        case TensorProductTile():
+            return TENSOR_PRODUCT_INCLUDES
+        case _:
+            return INCLUDES
 
 
 def _emit(
@@ -105,6 +125,8 @@ def _emit(
             return _emit_product(problem, tile, context.name, signature)
         case TensorProductTile():
             return emit_tensor_product(problem, tile, context.name, signature, context.precision)
+        case WarpgroupTile():
+            return emit_warpgroup_product(problem, tile, context.name, signature, context.precision)
 
 
 def linear_shape(problem: LinearProblem, precision: str = "fp32") -> LinearShape:
@@ -121,6 +143,7 @@ def linear_shape(problem: LinearProblem, precision: str = "fp32") -> LinearShape
         copies=copies_of(problem),
         precision=precision,
         fits_tensor_cores=fits_tensor_cores(problem),
+        fits_warpgroups=fits_warpgroups(problem, precision),
     )
 
 

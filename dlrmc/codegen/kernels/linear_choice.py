@@ -10,11 +10,11 @@ from dlrmc.codegen.kernels.linear_tile import (
     PRODUCT_TILES,
     TENSOR_TILES,
     WARP_LANES,
+    WARPGROUP_TILES,
     LinearShape,
     LinearTile,
     ProductTile,
     RowsTile,
-    TensorProductTile,
 )
 from dlrmc.codegen.kernels.sizes import power_of_two_at_least, round_up
 from dlrmc.errors import CodegenError
@@ -40,7 +40,8 @@ def choose_tile(shape: LinearShape, limits: DeviceLimits, rows: int = 0, threads
     Raises:
         CodegenError: where no tile has so many rows or fits into shared memory.
     """
-    rows_tiles, tensor_tiles = _rows_tiles(shape, limits, threads, rows), _tensor_tiles(shape, threads)
+    rows_tiles = _rows_tiles(shape, limits, threads, rows)
+    tensor_tiles = _tensor_tiles(shape, limits, threads)
     fitting: list[LinearTile] = [
         tile
         for tile in (*rows_tiles, *PRODUCT_TILES, *tensor_tiles)
@@ -60,9 +61,12 @@ def choose_product_tile(shape: LinearShape, limits: DeviceLimits) -> ProductTile
     return min(PRODUCT_TILES, key=lambda tile: cycles(tile, shape, limits))
 
 
-def _tensor_tiles(shape: LinearShape, threads: int) -> tuple[TensorProductTile, ...]:
-    fits = shape.fits_tensor_cores
-    return tuple(tile for tile in TENSOR_TILES if fits and threads in (0, tile.threads))
+def _tensor_tiles(shape: LinearShape, limits: DeviceLimits, threads: int) -> Iterator[LinearTile]:
+    tensor_tiles = TENSOR_TILES if shape.fits_tensor_cores else ()
+    warpgroup_tiles = WARPGROUP_TILES if shape.fits_warpgroups and limits.has_warpgroups else ()
+    for tile in (*warpgroup_tiles, *tensor_tiles):
+        if threads in (0, tile.threads):
+            yield tile
 
 
 def _rows_tiles(

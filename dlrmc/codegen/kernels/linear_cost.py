@@ -14,7 +14,9 @@ from dlrmc.codegen.kernels.linear_tile import (
     ProductTile,
     RowsTile,
     TensorProductTile,
+    WarpgroupTile,
 )
+from dlrmc.codegen.kernels.linear_warpgroup_cost import warpgroup_cycles
 from dlrmc.codegen.kernels.multiprocessor import (
     BARRIER,
     BLOCK_START,
@@ -40,6 +42,8 @@ def cycles(tile: LinearTile, shape: LinearShape, limits: DeviceLimits) -> float:
             return _product_cycles(tile, shape, limits)
         case TensorProductTile():
             return tensor_product_cycles(tile, shape, limits)
+        case WarpgroupTile():
+            return warpgroup_cycles(tile, shape, limits)
 
 
 def _weight_wavefronts(tile: RowsTile, shape: LinearShape) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from dlrmc.codegen.kernels.linear_problem import LinearProblem
+from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, Part
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
     bias_address,
@@ -16,13 +16,12 @@ from dlrmc.codegen.kernels.linear_text import (
     shared_constants,
     tile_of_y,
     tile_place,
-    weight_pack,
     weights_of_part,
-    x_pack,
 )
 from dlrmc.codegen.kernels.linear_tile import TensorProductTile
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct
 from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
+from dlrmc.codegen.kernels.windows import LARGEST_PACK
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature
 from dlrmc.ir.types import DType
@@ -48,10 +47,25 @@ def copies_of(problem: LinearProblem) -> tuple[int, int]:
     """What copying 4 k of a row of x and of a row of w takes, in instructions, averaged over the parts."""
     first_k, x_copies, w_copies = 0, 0, 0
     for part in problem.parts:
-        x_copies += part.width * (4 // x_pack(part))
-        w_copies += part.width * (4 // weight_pack(problem, part, first_k))
+        x_pack, w_pack = _packs(problem, part, first_k)
+        x_copies += part.width * (4 // x_pack)
+        w_copies += part.width * (4 // w_pack)
         first_k += part.width
     return -(-x_copies // max(first_k, 1)), -(-w_copies // max(first_k, 1))
+
+
+def _packs(problem: LinearProblem, part: Part, first_k: int) -> tuple[int, int]:
+    """How many neighbouring k of a part of x, and of its weights from `first_k` on, are copied together."""
+    return (
+        _slab_pack(part.matrix, part.width, 0),
+        _slab_pack(problem.weight, part.width, first_k),
+    )
+
+
+def _slab_pack(matrix: Matrix, width: int, first_k: int) -> int:
+    """As many as rows are aligned to: of a pack of 4 that crosses the end of a row, the rest is zero."""
+    whole = matrix.window.pack(LARGEST_PACK, (matrix.row, first_k))
+    return whole if whole == LARGEST_PACK else matrix.window.pack(width, (matrix.row, first_k))
 
 
 def emit_tensor_product(
@@ -70,7 +84,7 @@ def emit_tensor_product(
             tile_of_y(problem),
             "rows",
             "columns",
-            *_parts(problem),
+            *product_parts(problem),
         ),
     ]
     types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
@@ -95,12 +109,13 @@ def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Con
     }
 
 
-def _parts(problem: LinearProblem) -> list[str]:
+def product_parts(problem: LinearProblem) -> list[str]:
     """The parts of x, each with its columns of w."""
     arguments: list[str] = []
     first_k = 0
     for part in problem.parts:
-        packs = f"{part.width}, {x_pack(part)}, {weight_pack(problem, part, first_k)}"
+        x_pack, w_pack = _packs(problem, part, first_k)
+        packs = f"{part.width}, {x_pack}, {w_pack}"
         views = f"{from_first_row(part.matrix)}, {weights_of_part(problem, first_k)}"
         arguments.append(f"product_part<{packs}>({views})")
         first_k += part.width

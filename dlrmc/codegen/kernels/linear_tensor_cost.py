@@ -19,7 +19,7 @@ from dlrmc.schedule.limits import DeviceLimits
 
 # Cycles of one tensor core for one mma.sync, of 1024 multiply-adds of TF32 or 2048 of bf16: about five
 # eighths of Hopper's peak, which only wgmma reaches (docs/decisions/0013-large-products.md).
-_PRODUCT_CYCLES = 6.5
+_PRODUCT_CYCLES = 11
 # Of the instructions beside the products, what the tensor cores wait for.
 _EXPOSED = 0.15
 _EXCHANGE = 400

@@ -10,6 +10,9 @@ from dlrmc.codegen.kernels.sizes import odd_packs
 WARP_LANES = 32
 # k of a slab of TensorProductTile.
 SLAB_DEPTH = 16
+# Of WarpgroupTile: k of a slab, and rows of a warpgroup.
+WARPGROUP_DEPTH = 32
+WARPGROUP_ROWS = 64
 # Weights of 4 bytes that one lane loads ahead, and sums from which on half as many must do.
 _WEIGHTS_AHEAD = 16
 _MANY_SUMS = 32
@@ -31,6 +34,7 @@ class LinearShape:
         copies: what copying 4 k of a row of x and of a row of w takes, in instructions: 1 to 4 each.
         precision: of products on tensor cores: "fp32", "tf32" or "bf16".
         fits_tensor_cores: whether TensorProductTile can compute it.
+        fits_warpgroups: whether WarpgroupTile can, on a device that has warpgroups.
     """
 
     rows: int
@@ -44,6 +48,7 @@ class LinearShape:
     copies: tuple[int, int] = (1, 1)
     precision: str = "fp32"
     fits_tensor_cores: bool = False
+    fits_warpgroups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +174,42 @@ class TensorProductTile:
         return -(-shape.rows // self.rows) * -(-shape.n // self.columns)
 
 
-LinearTile = RowsTile | ProductTile | TensorProductTile
+@dataclass(frozen=True, slots=True)
+class WarpgroupTile:
+    """Slabs of 32 k of both operands pass through shared memory; a warpgroup, on sm_90a, has 64 rows.
+
+    warpgroup_product.cuh is its text.
+
+    Args:
+        rows: of the tile.
+        columns: of the tile.
+        stages: buffers for slabs.
+    """
+
+    rows: int
+    columns: int
+    stages: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.rows // WARPGROUP_ROWS * 4 * WARP_LANES
+
+    def steps(self, shape: LinearShape) -> int:
+        """Slabs that pass; every part of x starts one."""
+        return -(-shape.k // WARPGROUP_DEPTH) + shape.parts - 1
+
+    def shared_bytes(self, shape: LinearShape) -> int:
+        """Bytes of the stages and, where products are split, of two slabs of lower halves of w."""
+        lows = 2 * self.columns if shape.precision == "fp32" else 0
+        return 4 * WARPGROUP_DEPTH * (self.stages * (self.rows + self.columns) + lows)
+
+    def blocks(self, shape: LinearShape) -> int:
+        """Blocks of the grid."""
+        return -(-shape.rows // self.rows) * -(-shape.n // self.columns)
+
+
+LinearTile = RowsTile | ProductTile | TensorProductTile | WarpgroupTile
 
 PRODUCT_TILES = (
     ProductTile(128, 128, 16, 8, 8),
@@ -196,4 +236,12 @@ TENSOR_TILES = (
     TensorProductTile(64, 32, (2, 1, 4), 1, 4),
     TensorProductTile(32, 64, (1, 2, 4), 1, 4),
     TensorProductTile(32, 32, (1, 1, 8), 1, 4),
+)
+
+WARPGROUP_TILES = (
+    WarpgroupTile(128, 128, 4),
+    WarpgroupTile(128, 64, 5),
+    WarpgroupTile(64, 128, 5),
+    WarpgroupTile(64, 64, 6),
+    WarpgroupTile(64, 32, 6),
 )

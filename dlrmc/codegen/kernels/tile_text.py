@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dlrmc.codegen.code_blocks import INDENT
 
 
-def shared_memory(compute_type: str) -> list[str]:
+def shared_memory(compute_type: str, alignment_bytes: int = 16) -> list[str]:
     """The block's dynamic shared memory as `shared`, an array of the compute type."""
     return [
-        "extern __shared__ __align__(16) unsigned char dlrmc_shared[];",
+        f"extern __shared__ __align__({alignment_bytes}) unsigned char dlrmc_shared[];",
         f"{compute_type}* const shared = reinterpret_cast<{compute_type}*>(dlrmc_shared);",
     ]
 

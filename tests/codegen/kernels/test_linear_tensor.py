@@ -7,21 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dlrmc.codegen.emit import emit_module
-from dlrmc.codegen.kernels import linear
 from dlrmc.codegen.kernels.linear_tile import TENSOR_TILES, TensorProductTile
-from dlrmc.emulator.module import EmulatedModule
 from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.ir.types import DType
 from dlrmc.runtime import nvrtc
-from dlrmc.schedule.limits import DeviceLimits
 from tests.codegen.anchor_cases import (
     ARCHITECTURES,
     FEW_SPILLED_BYTES,
     GappedCase,
     check_all_orders,
     check_gapped,
-    product_tolerance,
     random_array,
 )
 from tests.codegen.kernel_cases import (
@@ -30,10 +25,10 @@ from tests.codegen.kernel_cases import (
     assert_close,
     body_of,
     case_of_op,
-    plan_of,
     prepare,
     run_case,
 )
+from tests.codegen.product_cases import build_with, emit_with, linear_case
 
 F32 = DType.F32
 # Small enough to be emulated, with every way of sharing a tile: by rows and columns, over k, both.
@@ -42,29 +37,6 @@ OVER_ROWS = TensorProductTile(64, 32, (2, 1, 1), 2, 3)
 OVER_K = TensorProductTile(32, 32, (1, 1, 4), 1, 3)
 OVER_ALL = TensorProductTile(32, 64, (2, 2, 2), 2, 4)
 TILES = (SMALL, OVER_ROWS, OVER_K, OVER_ALL)
-
-
-def _emit(cases, tile, precision="fp32"):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "choose_tile", lambda *_, **__: tile)
-        return emit_module(plan_of(cases), DeviceLimits(), precision=precision)
-
-
-def _build(cases, tile, cache_dir, precision="fp32", *, sanitize=False) -> Built:
-    source = _emit(cases, tile, precision)
-    kernels = [(kernel.name, len(kernel.params)) for kernel in source.kernels]
-    module = EmulatedModule.build(source.text, kernels, cache_dir=cache_dir, sanitize=sanitize)
-    return Built(tuple(cases), source, module)
-
-
-def _linear(rows, n, widths, *, bias=True, **options):
-    rng = np.random.default_rng(rows * n + sum(widths))
-    parts = tuple(random_array(rng, F32, rows, width) for width in widths)
-    weight = random_array(rng, F32, n, sum(widths))
-    attributes = {name: options.pop(name) for name in ("act", "alpha", "beta", "slope") if name in options}
-    operands = (parts, weight, random_array(rng, F32, n) if bias else None)
-    tolerance = product_tolerance(F32, sum(widths))
-    return case_of_op("linear", operands, attributes, impl="linear", tolerance=tolerance, **options)
 
 
 def _bias_of_every_row(g, x, w, b):
@@ -88,14 +60,14 @@ def _body(build, *types) -> Case:
 
 
 CASES = {
-    "whole tiles": _linear(64, 64, (128,), act="relu"),
-    "one number": _linear(1, 1, (1,)),
-    "ragged rows, columns and k": _linear(67, 69, (61,), act="tanh"),
-    "packs of 2": _linear(33, 10, (22,), act="sigmoid", indirect=True),
-    "whole packs, a ragged slab": _linear(33, 64, (20,), act="gelu"),
-    "aligned parts": _linear(40, 36, (16, 32, 4), act="silu"),
-    "parts of odd widths": _linear(35, 33, (3, 17, 40), act="leaky_relu", slope=0.2),
-    "deep": _linear(5, 7, (300,), bias=False, alpha=0.5),
+    "whole tiles": linear_case(64, 64, (128,), act="relu"),
+    "one number": linear_case(1, 1, (1,)),
+    "ragged rows, columns and k": linear_case(67, 69, (61,), act="tanh"),
+    "packs of 2": linear_case(33, 10, (22,), act="sigmoid", indirect=True),
+    "whole packs, a ragged slab": linear_case(33, 64, (20,), act="gelu"),
+    "aligned parts": linear_case(40, 36, (16, 32, 4), act="silu"),
+    "parts of odd widths": linear_case(35, 33, (3, 17, 40), act="leaky_relu", slope=0.2),
+    "deep": linear_case(5, 7, (300,), bias=False, alpha=0.5),
     "a bias for every row": _body(_bias_of_every_row, "f32[37,21]", "f32[35,21]", "f32[37,35]"),
     "parts that are windows": _body(_windows, "f32[12,12]", "f32[8,12]", "f32[2,8]"),
 }
@@ -103,7 +75,7 @@ CASES = {
 
 @pytest.fixture(scope="module", params=TILES, ids=str)
 def built(request, own_cache) -> Built:
-    return _build(list(CASES.values()), request.param, own_cache)
+    return build_with(list(CASES.values()), request.param, own_cache)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -113,16 +85,16 @@ def test_all_thread_orders_give_the_reference(built, name):
 
 
 def test_the_tiles_of_the_choice_compute_too(own_cache):
-    case = _linear(130, 132, (40,), act="relu")
+    case = linear_case(130, 132, (40,), act="relu")
     for tile in TENSOR_TILES:
-        check_all_orders(_build([case], tile, own_cache), 0)
+        check_all_orders(build_with([case], tile, own_cache), 0)
 
 
 @pytest.mark.parametrize(("precision", "limit"), [("tf32", 2e-3), ("bf16", 2e-2)])
 def test_lower_precisions_are_as_near_as_their_factors(own_cache, precision, limit):
-    case = _linear(33, 40, (50, 14))
+    case = linear_case(33, 40, (50, 14))
     for tile in (OVER_ROWS, OVER_K):
-        built = _build([replace(case, tolerance=limit * 8)], tile, own_cache, precision)
+        built = build_with([replace(case, tolerance=limit * 8)], tile, own_cache, precision)
         check_all_orders(built, 0)
         got, wanted = run_case(built, 0).results[0], case.wanted()[0]
         # Nearer would mean that another precision was used.
@@ -140,7 +112,7 @@ def _gapped(strides, offset) -> GappedCase:
 @pytest.mark.parametrize("tile", [OVER_ROWS, OVER_K], ids=str)
 def test_the_result_may_have_gaps(own_cache, tile):
     gaps = [((40, 1), 16, 17 * 40 + 16), ((37, 1), 3, 17 * 37 + 3), ((24, 3), 1, 17 * 24 + 1)]
-    built = _build([_gapped(strides, offset) for strides, offset, _ in gaps], tile, own_cache)
+    built = build_with([_gapped(strides, offset) for strides, offset, _ in gaps], tile, own_cache)
     for index, (_, _, elements) in enumerate(gaps):
         check_gapped(built, index, elements)
 
@@ -157,7 +129,7 @@ def test_infinities_nans_and_large_values_are_as_in_float32(own_cache, tile, pre
     x[7, 20] = np.finfo(np.float32).max
     w = np.full((3, 37), 1, np.float32)
     case = case_of_op("linear", ((x[:, :30].copy(), x[:, 30:].copy()), w, None), {}, impl="linear")
-    result = run_case(_build([case], tile, own_cache, precision), 0).results[0]
+    result = run_case(build_with([case], tile, own_cache, precision), 0).results[0]
     largest = np.finfo(np.float32).max
     column = np.array([37, np.inf, np.nan, 37, -np.inf, np.nan, np.nan, largest], np.float32)
     np.testing.assert_array_equal(result, np.repeat(column[:, None], 3, axis=1))
@@ -169,7 +141,7 @@ def test_values_near_1e30_and_1e_minus_30_keep_their_precision(own_cache):
     w = rng.uniform(0.5, 1, (4, 48)).astype(np.float32) * np.array([1e-30, 1e8, 1e-10, 1])[:, None]
     x, w = x.astype(np.float32), w.astype(np.float32)
     case = case_of_op("linear", ((x,), w, None), {}, impl="linear")
-    result = run_case(_build([case], OVER_ROWS, own_cache), 0).results[0]
+    result = run_case(build_with([case], OVER_ROWS, own_cache), 0).results[0]
     exact = x.astype(np.float64) @ w.astype(np.float64).T
     is_normal = (np.abs(exact) > 1e-30) & (np.abs(exact) < 3e38)
     np.testing.assert_allclose(result[is_normal], exact[is_normal], rtol=1e-6)
@@ -181,7 +153,7 @@ def test_the_lower_halves_count(own_cache):
     x, w = np.full((1, 1024), 1 + 2**-11, np.float32), np.ones((3, 1024), np.float32)
     case = case_of_op("linear", ((x,), w, None), {}, impl="linear")
     for tile in (OVER_ROWS, OVER_K):
-        result = run_case(_build([case], tile, own_cache), 0).results[0]
+        result = run_case(build_with([case], tile, own_cache), 0).results[0]
         np.testing.assert_array_equal(result, np.full((1, 3), 1024.5, np.float32))
 
 
@@ -196,13 +168,13 @@ def test_the_error_is_at_most_twice_that_of_float32(own_cache, is_positive):
     in_order = np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1]
     case = case_of_op("linear", ((x,), w, None), {}, impl="linear")
     for tile in (OVER_ROWS, OVER_K):
-        result = run_case(_build([case], tile, own_cache), 0).results[0]
+        result = run_case(build_with([case], tile, own_cache), 0).results[0]
         assert np.abs(result - exact).max() <= 2 * np.abs(in_order - exact).max()
 
 
 def test_under_address_sanitizer(own_cache):
     names = ("ragged rows, columns and k", "parts of odd widths", "whole packs, a ragged slab")
-    built = _build([CASES[name] for name in names], OVER_ALL, own_cache, sanitize=True)
+    built = build_with([CASES[name] for name in names], OVER_ALL, own_cache, sanitize=True)
     with SanitizedWorker() as worker:
         for case, kernel in zip(built.cases, built.source.kernels, strict=True):
             launch, buffers, _ = prepare(case, kernel)
@@ -215,8 +187,11 @@ def test_under_address_sanitizer(own_cache):
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
 def test_nvrtc_builds_every_tile_with_hardly_a_spill(architecture, precision):
     for tile in TENSOR_TILES:
-        cases = [_linear(256, 1024, (1024,), act="relu"), _linear(130, 1000, (128, 351), act="sigmoid")]
-        source = _emit(cases, tile, precision)
+        cases = [
+            linear_case(256, 1024, (1024,), act="relu"),
+            linear_case(130, 1000, (128, 351), act="sigmoid"),
+        ]
+        source = emit_with(cases, tile, precision)
         cubin = nvrtc.compile_source(source.text, architecture)
         assert not [kernel for kernel in cubin.kernels if kernel.spill_store_bytes > FEW_SPILLED_BYTES]
         assert max(kernel.registers for kernel in cubin.kernels) * tile.threads <= 65536

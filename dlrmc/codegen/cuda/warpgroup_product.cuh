@@ -1,0 +1,235 @@
+// The products of large matrices by warpgroups, with f32 sums: y = act(alpha * x @ w.T + beta * bias) for one
+// tile of TILE_ROWS x TILE_COLUMNS results a block, on compute capability 9.0   (IR: linear, mm, addmm of
+// f32)
+//
+// x and w pass through shared memory in slabs of 32 k (warpgroup.cuh), in STAGES buffers. A warpgroup has 64
+// rows of the tile and all its columns.
+//   ThreeTf32: x is read into registers and split there; of w, each thread makes the lower halves of the
+//   packs
+//     that it has copied, one slab ahead and while products run, in two more buffers. The tensor cores cut
+//     the slab itself, so that x * w is x_lo*cut(w) + x_hi*w_lo + x_hi*cut(w), with x rounded to nearest:
+//     what is left out, x_lo*w_lo, is of either sign. Sums of 32 k start at zero and are added outside
+//     (tensor_fragments.cuh says why).
+//   OneTf32: both are read from shared memory by the tensor cores, which cut them to TF32.
+//
+// `Sizes` is a struct of constants, emitted by codegen/kernels/linear_warpgroup.py; Products is ThreeTf32 or
+// OneTf32; the others are those of tensor_product.cuh. Shared memory: shared_floats, 1024-byte aligned. Run
+// by the whole block, of exactly `threads` threads. Always the same order: the same input gives the same
+// bits.
+//
+// requires: product_results.cuh product_copy.cuh tensor_fragments.cuh warpgroup.cuh
+#ifndef DLRMC_CODEGEN_CUDA_WARPGROUP_PRODUCT_CUH
+#define DLRMC_CODEGEN_CUDA_WARPGROUP_PRODUCT_CUH
+
+#include "product_copy.cuh"
+#include "product_results.cuh"
+#include "tensor_fragments.cuh"
+#include "warpgroup.cuh"
+
+template <typename Sizes>
+struct WarpgroupProduct {
+    using Products = typename Sizes::Products;
+    static constexpr bool is_split = Products::ADDS_OUTSIDE;
+    static constexpr int threads = Sizes::TILE_ROWS * 2;
+    static constexpr int column_tiles = Sizes::TILE_COLUMNS / 8;
+    static constexpr int slab_products = swizzled_depth / 8;
+    static constexpr int x_floats = Sizes::TILE_ROWS * swizzled_depth;
+    static constexpr int w_floats = Sizes::TILE_COLUMNS * swizzled_depth;
+    static constexpr int stage_floats = x_floats + w_floats;
+    static constexpr int shared_floats = stage_floats * Sizes::STAGES + (is_split ? 2 * w_floats : 0);
+    // Stages on their way while one is computed with; products of whole values run on into the next step.
+    static constexpr int ahead = Sizes::STAGES - (is_split ? 1 : 2);
+    // Of the copies: a thread has the same pack of every `copy_rows`-th row.
+    static constexpr int packs = swizzled_depth / 4;
+    static constexpr int copy_rows = threads / packs;
+    static_assert(Sizes::TILE_ROWS % 64 == 0, "a warpgroup has 64 rows");
+    static_assert(Sizes::TILE_COLUMNS % copy_rows == 0, "all threads copy as many rows");
+
+    int thread;
+    float sums[column_tiles][4] = {};
+    ProductResults<Sizes, column_tiles, column_tiles, 1> results;
+
+    __device__ __forceinline__ explicit WarpgroupProduct(int thread) : thread(thread) {
+        results.first_row = thread / 32 * 16 + thread % 32 / 4;
+        results.first_column = thread % 4 * 2;
+    }
+
+    // The tile's first `rows` rows and `columns` columns of y; `bias` is that of row 0 and column 0 of the
+    // tile.
+    template <typename Y, typename... Parts>
+    __device__ __forceinline__ void run(float* shared, const float* bias, Y y, int rows, int columns,
+                                        Parts... parts) {
+        constexpr int steps = (slabs_of<Parts> + ...);
+#pragma unroll
+        for (int step = 0; step < ahead; ++step)
+            copy_stage<steps>(shared, step, rows, columns, parts...);
+        if constexpr (is_split) {
+            run_split<steps>(shared, rows, columns, parts...);
+        } else {
+            run_whole<steps>(shared, rows, columns, parts...);
+        }
+        store_sums(bias, y, rows, columns);
+        results.compute_again(bias, y, columns, parts...);
+    }
+
+  private:
+    template <typename Part>
+    static constexpr int slabs_of = (Part::width + swizzled_depth - 1) / swizzled_depth;
+
+    template <int STEPS, typename... Parts>
+    __device__ __forceinline__ void run_split(float* shared, int rows, int columns, const Parts&... parts) {
+        float* const lows = shared + Sizes::STAGES * stage_floats;
+        cp_async_wait_group<ahead - 1>();
+        make_lows(shared + x_floats, lows);
+        float products[column_tiles][4] = {};
+#pragma unroll 1
+        for (int step = 0; step < STEPS; ++step) {
+            // The stage and its lower halves are there, for all threads, and all are done with those before.
+            __syncthreads();
+            multiply_split(shared + step % Sizes::STAGES * stage_floats, lows + step % 2 * w_floats,
+                           products);
+            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
+            cp_async_wait_group<ahead - 1>();
+            if (step + 1 < STEPS)
+                make_lows(shared + (step + 1) % Sizes::STAGES * stage_floats + x_floats,
+                          lows + (step + 1) % 2 * w_floats);
+            warpgroup_wait<0>();
+            keep_order(products);
+#pragma unroll
+            for (int i = 0; i < column_tiles * 4; ++i)
+                sums[i / 4][i % 4] += products[i / 4][i % 4];
+        }
+    }
+
+    template <int STEPS, typename... Parts>
+    __device__ __forceinline__ void run_whole(float* shared, int rows, int columns, const Parts&... parts) {
+#pragma unroll 1
+        for (int step = 0; step < STEPS; ++step) {
+            cp_async_wait_group<ahead - 1>();
+            fence_shared_for_warpgroups();
+            // The stage is there, for all threads, and all are done with the one before the last.
+            __syncthreads();
+            multiply_whole(shared + step % Sizes::STAGES * stage_floats);
+            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
+            warpgroup_wait<1>();
+        }
+        warpgroup_wait<0>();
+        keep_order(sums);
+    }
+
+    template <int STEPS, typename... Parts>
+    __device__ __forceinline__ void copy_stage(float* shared, int step, int rows, int columns,
+                                               const Parts&... parts) const {
+        if (step < STEPS)
+            copy_part(shared + step % Sizes::STAGES * stage_floats, step, rows, columns, parts...);
+        cp_async_commit_group();
+    }
+
+    // Starts the copies of slab number `slab` of the parts in their order.
+    template <typename Part, typename... Rest>
+    __device__ __forceinline__ void copy_part(float* stage, int slab, int rows, int columns, const Part& part,
+                                              const Rest&... rest) const {
+        static_assert(Part::x_pack == 4 && Part::w_pack == 4, "rows start at multiples of 16 bytes");
+        if (sizeof...(Rest) == 0 || slab < slabs_of<Part>) {
+            copy_tile<Sizes::TILE_ROWS, Sizes::ROWS_FIT, Part::width>(stage, part.x, rows, slab);
+            copy_tile<Sizes::TILE_COLUMNS, Sizes::COLUMNS_FIT, Part::width>(stage + x_floats, part.w, columns,
+                                                                            slab);
+        } else if constexpr (sizeof...(Rest) > 0) {
+            copy_part(stage, slab - slabs_of<Part>, rows, columns, rest...);
+        }
+    }
+
+    template <int TILE, bool FITS, int WIDTH, typename View>
+    __device__ __forceinline__ void copy_tile(float* to, View view, int count, int slab) const {
+        static_assert(View::column_stride == 1, "k are contiguous");
+        const int first_row = thread / packs;
+        const int k = slab * swizzled_depth + thread % packs * 4;
+        const float* const from = view.at(first_row, 0, k);
+        float* const place = to + swizzled_place(first_row, thread % packs);
+#pragma unroll
+        for (int i = 0; i < TILE / copy_rows; ++i) {
+            const float* const pack = FITS ? from + i * copy_rows * View::row_stride
+                                           : view.at(min(first_row + i * copy_rows, count - 1), 0, k);
+            copy_pack_async<4, WIDTH, swizzled_depth>(place + i * copy_rows * swizzled_depth, pack, k);
+        }
+    }
+
+    // The lower halves of the packs of a slab of w that this thread has copied.
+    __device__ __forceinline__ void make_lows(const float* slab, float* lows) const {
+        const int place = swizzled_place(thread / packs, thread % packs);
+#pragma unroll
+        for (int i = 0; i < Sizes::TILE_COLUMNS / copy_rows; ++i) {
+            const int own = place + i * copy_rows * swizzled_depth;
+            const Pack<float, 4> pack = load_pack<4>(slab + own);
+            float values[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                values[j] = rounded(pack.at[j] - cut(pack.at[j]));
+            store_pack<4>(lows + own, values);
+        }
+        fence_shared_for_warpgroups();
+    }
+
+    // Cut by the tensor cores, it is rounded to nearest. A NaN may vanish: the slab has it.
+    static __device__ __forceinline__ float rounded(float value) {
+        return __uint_as_float(__float_as_uint(value) + 0x1000u);
+    }
+
+    // As the tensor cores cut it.
+    static __device__ __forceinline__ float cut(float value) {
+        return __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+    }
+
+    __device__ __forceinline__ void multiply_split(const float* stage, const float* lows,
+                                                   float (&products)[column_tiles][4]) {
+        const WarpgroupTile w(stage + x_floats);
+        const WarpgroupTile w_low(lows);
+        // The small products come first, while sums are small and what the tensor cores cut off them is too.
+        unsigned high[slab_products][4];
+#pragma unroll
+        for (int i = 0; i < slab_products; ++i) {
+            float x[4];
+            load_x(stage, i * 8, x);
+            unsigned low[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                ThreeTf32::split(x[j], high[i][j], low[j]);
+            warpgroup_fence();
+            warpgroup_multiply(products, low, w.from(i * 8), i > 0);
+            warpgroup_multiply(products, high[i], w_low.from(i * 8), true);
+        }
+#pragma unroll
+        for (int i = 0; i < slab_products; ++i)
+            warpgroup_multiply(products, high[i], w.from(i * 8), true);
+        warpgroup_commit();
+    }
+
+    __device__ __forceinline__ void multiply_whole(const float* stage) {
+        const WarpgroupTile x(stage + thread / 128 * 64 * swizzled_depth);
+        const WarpgroupTile w(stage + x_floats);
+        warpgroup_fence();
+#pragma unroll
+        for (int i = 0; i < slab_products; ++i)
+            warpgroup_multiply(sums, x.from(i * 8), w.from(i * 8), true);
+        warpgroup_commit();
+    }
+
+    // k + t and k + t + 4 of rows g and g + 8 of the warp.
+    __device__ __forceinline__ void load_x(const float* stage, int k, float (&x)[4]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            x[i] = stage[swizzled_place(results.first_row + i % 2 * 8, k / 4 + i / 2) + thread % 4];
+    }
+
+    template <typename Y>
+    __device__ __forceinline__ void store_sums(const float* bias, Y y, int rows, int columns) {
+#pragma unroll
+        for (int tile = 0; tile < column_tiles; ++tile) {
+            float bias_values[2] = {};
+            results.load_column_bias(bias, tile, columns, bias_values);
+            results.store(sums[tile], tile, bias, bias_values, y, rows, columns);
+        }
+    }
+};
+
+#endif  // DLRMC_CODEGEN_CUDA_WARPGROUP_PRODUCT_CUH

@@ -1,0 +1,68 @@
+"""The linear kernel by warpgroups (WarpgroupProduct of warpgroup_product.cuh), for large products of f32.
+
+The constants of the emitted struct, beside those of every linear kernel (linear.py): TILE_ROWS, TILE_COLUMNS,
+STAGES.
+"""
+
+from __future__ import annotations
+
+from dlrmc.codegen.kernels.linear_problem import LinearProblem
+from dlrmc.codegen.kernels.linear_tensor import PRODUCTS, copies_of, fits_tensor_cores, product_parts
+from dlrmc.codegen.kernels.linear_text import (
+    activation_function,
+    bias_address,
+    shared_constants,
+    tile_of_y,
+    tile_place,
+)
+from dlrmc.codegen.kernels.linear_tile import WarpgroupTile
+from dlrmc.codegen.kernels.sizes import Constant, constants_struct
+from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
+from dlrmc.codegen.scalar_types import STORAGE_TYPES
+from dlrmc.codegen.signature import Signature
+
+WARPGROUP_INCLUDES = ("warpgroup_product.cuh",)
+# Tiles of the tensor cores' own swizzle start at such addresses (PTX ISA, "Matrix Descriptor Format").
+_ALIGNMENT_BYTES = 1024
+_PRECISIONS = ("fp32", "tf32")
+
+
+def fits_warpgroups(problem: LinearProblem, precision: str) -> bool:
+    """Whether WarpgroupProduct can compute it: rows of x and w start at multiples of 16 bytes."""
+    return fits_tensor_cores(problem) and copies_of(problem) == (1, 1) and precision in _PRECISIONS
+
+
+def emit_warpgroup_product(
+    problem: LinearProblem, tile: WarpgroupTile, name: str, signature: Signature, precision: str
+) -> list[str]:
+    """The struct of constants and the kernel."""
+    body = [
+        *shared_memory(problem.compute_type, _ALIGNMENT_BYTES),
+        *signature.slot_reads,
+        *tile_place(problem, tile.rows, tile.columns),
+        f"WarpgroupProduct<{name}_sizes> product(threadIdx.x);",
+        *call(
+            "product.run",
+            "shared",
+            bias_address(problem, ("first_row", "first_column")),
+            tile_of_y(problem),
+            "rows",
+            "columns",
+            *product_parts(problem),
+        ),
+    ]
+    types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
+    struct = constants_struct(f"{name}_sizes", types, _constants(problem, tile), activation_function(problem))
+    return [*struct, signature.head(name, tile.threads), *indented(body), "}"]
+
+
+def _constants(problem: LinearProblem, tile: WarpgroupTile) -> dict[str, Constant]:
+    y = problem.y
+    return shared_constants(problem) | {
+        "TILE_ROWS": tile.rows,
+        "TILE_COLUMNS": tile.columns,
+        "STAGES": tile.stages,
+        "ROWS_FIT": problem.rows % tile.rows == 0,
+        "COLUMNS_FIT": problem.n % tile.columns == 0,
+        "Y_VECTOR": y.window.pack(problem.n, (y.row,), 2) if y.column == 1 else 1,
+    }

@@ -1,0 +1,41 @@
+"""The estimated time of a linear kernel by warpgroups, in cycles of a multiprocessor."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from dlrmc.codegen.kernels.linear_tile import WARPGROUP_DEPTH, LinearShape, WarpgroupTile
+from dlrmc.codegen.kernels.multiprocessor import (
+    BLOCK_START,
+    L2_LATENCY,
+    resident_blocks,
+)
+from dlrmc.schedule.limits import DeviceLimits
+
+# Multiply-adds of TF32 in a cycle of a multiprocessor (NVIDIA H100 Tensor Core GPU Architecture), and the
+# products that one of f32 takes.
+_MULTIPLY_ADDS_PER_CYCLE = 1024
+_PRODUCTS = MappingProxyType({"fp32": 3, "tf32": 1})
+# Of a step, what tensor cores wait for: the barrier; with split products also x on its way to registers, and
+# sums added outside.
+_STEP = MappingProxyType({"fp32": 500, "tf32": 160})
+# From L2, as measured with these tiles: more than multiprocessor.py has for kernels that copy less at once.
+_L2_BYTES_PER_CYCLE = 48
+_REGISTERS = MappingProxyType({"fp32": 100, "tf32": 60})
+
+
+def warpgroup_cycles(tile: WarpgroupTile, shape: LinearShape, limits: DeviceLimits) -> float:
+    """The estimated time of the whole kernel in cycles of a multiprocessor."""
+    products = _PRODUCTS[shape.precision]
+    on_tensor_cores = tile.rows * tile.columns * WARPGROUP_DEPTH * products / _MULTIPLY_ADDS_PER_CYCLE
+    copied = (tile.rows + tile.columns) * WARPGROUP_DEPTH * shape.element_bytes / _L2_BYTES_PER_CYCLE
+    sums = tile.columns // 2 * (2 if products > 1 else 1)
+    registers = _REGISTERS[shape.precision] + sums
+    resident = resident_blocks(tile.threads, tile.shared_bytes(shape), registers, limits)
+    blocks = -(-tile.blocks(shape) // limits.multiprocessors)
+    together = min(resident, blocks)
+    alone = on_tensor_cores + _STEP[shape.precision]
+    busy = together * (on_tensor_cores + _STEP[shape.precision] / 3)
+    step = max(busy, alone, together * copied, L2_LATENCY / (tile.stages - 1))
+    finish = L2_LATENCY + 12 * tile.columns
+    return -(-blocks // together) * (BLOCK_START + L2_LATENCY + tile.steps(shape) * step + together * finish)
