@@ -10,7 +10,8 @@
 //     the slab itself, so that x * w is x_lo*cut(w) + x_hi*w_lo + x_hi*cut(w), with x rounded to nearest:
 //     what is left out, x_lo*w_lo, is of either sign. Sums of 32 k start at zero and are added outside
 //     (tensor_fragments.cuh says why).
-//   OneTf32: both are read from shared memory by the tensor cores, which cut them to TF32.
+//   OneTf32: each thread rounds the packs that it has copied in their place, one slab ahead; the tensor cores
+//     read both from shared memory.
 //
 // `Sizes` is a struct of constants, emitted by codegen/kernels/linear_warpgroup.py; Products is ThreeTf32 or
 // OneTf32; the others are those of tensor_product.cuh. Shared memory: shared_floats, 1024-byte aligned. Run
@@ -86,9 +87,9 @@ struct WarpgroupProduct {
         for (int step = 0; step < STEPS; ++step) {
             // The stage and its lower halves are there, for all threads, and all are done with those before.
             __syncthreads();
+            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
             multiply_split(shared + step % Sizes::STAGES * stage_floats, lows + step % 2 * w_floats,
                            products);
-            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
             cp_async_wait_group<ahead - 1>();
             if (step + 1 < STEPS)
                 make_lows(shared + (step + 1) % Sizes::STAGES * stage_floats + x_floats,
@@ -103,14 +104,16 @@ struct WarpgroupProduct {
 
     template <int STEPS, typename... Parts>
     __device__ __forceinline__ void run_whole(float* shared, int rows, int columns, const Parts&... parts) {
+        cp_async_wait_group<ahead - 1>();
+        round_own(shared);
 #pragma unroll 1
         for (int step = 0; step < STEPS; ++step) {
-            cp_async_wait_group<ahead - 1>();
-            fence_shared_for_warpgroups();
-            // The stage is there, for all threads, and all are done with the one before the last.
+            // The stage is rounded, for all threads, and all are done with the one before the last.
             __syncthreads();
-            multiply_whole(shared + step % Sizes::STAGES * stage_floats);
             copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
+            multiply_whole(shared + step % Sizes::STAGES * stage_floats);
+            cp_async_wait_group<ahead - 1>();
+            if (step + 1 < STEPS) round_own(shared + (step + 1) % Sizes::STAGES * stage_floats);
             warpgroup_wait<1>();
         }
         warpgroup_wait<0>();
@@ -166,6 +169,21 @@ struct WarpgroupProduct {
             for (int j = 0; j < 4; ++j)
                 values[j] = rounded(pack.at[j] - cut(pack.at[j]));
             store_pack<4>(lows + own, values);
+        }
+        fence_shared_for_warpgroups();
+    }
+
+    // Rounds the packs of a stage that this thread has copied: what the tensor cores cut then has no bias.
+    __device__ __forceinline__ void round_own(float* stage) const {
+        float* const own = stage + swizzled_place(thread / packs, thread % packs);
+#pragma unroll
+        for (int i = 0; i < (Sizes::TILE_ROWS + Sizes::TILE_COLUMNS) / copy_rows; ++i) {
+            const Pack<float, 4> pack = load_pack<4>(own + i * copy_rows * swizzled_depth);
+            float values[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                values[j] = __uint_as_float(OneTf32::round(pack.at[j]));
+            store_pack<4>(own + i * copy_rows * swizzled_depth, values);
         }
         fence_shared_for_warpgroups();
     }

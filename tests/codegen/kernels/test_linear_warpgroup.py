@@ -20,8 +20,8 @@ from tests.codegen.product_cases import build_with, emit_with, linear_case
 F32 = DType.F32
 ONE_GROUP = WarpgroupTile(64, 32, 3)
 TWO_GROUPS = WarpgroupTile(128, 64, 4)
-# What a product of values cut to TF32 may be off by, relative to the sum of the products' magnitudes.
-TF32_ERROR = 2.0**-9
+# What a product of values rounded to TF32 may be off by, relative to the sum of the products' magnitudes.
+TF32_ERROR = 2.0**-10
 
 
 def _bias_of_every_row(g, x, w, b):
@@ -57,12 +57,25 @@ def test_all_thread_orders_give_the_reference(built, name):
     check_all_orders(built, list(CASES).index(name))
 
 
-def test_tf32_cuts_both_factors(own_cache):
+def test_tf32_rounds_both_factors(own_cache):
     case = replace(linear_case(70, 40, (64, 12)), tolerance=TF32_ERROR * 76)
     built = build_with([case], TWO_GROUPS, own_cache, "tf32")
     check_all_orders(built, 0)
     got, wanted = run_case(built, 0).results[0], case.wanted()[0]
     assert np.abs(got - wanted).max() > 1e-4  # nearer would mean that another precision was used
+
+
+def test_tf32_is_exact_for_its_own_numbers_and_has_no_bias(own_cache):
+    rng = np.random.default_rng(13)
+    whole = rng.integers(-31, 32, (64, 96)).astype(np.float32)
+    case = case_of_op("linear", ((whole,), whole[:32].copy(), None), {}, impl="linear")
+    result = run_case(build_with([case], ONE_GROUP, own_cache, "tf32"), 0).results[0]
+    np.testing.assert_array_equal(result, whole @ whole[:32].T)
+    x, w = (rng.uniform(1, 2, (rows, 1024)).astype(np.float32) for rows in (64, 32))
+    case = case_of_op("linear", ((x,), w, None), {}, impl="linear")
+    result = run_case(build_with([case], ONE_GROUP, own_cache, "tf32"), 0).results[0]
+    ratio = result / (x.astype(np.float64) @ w.astype(np.float64).T)
+    assert abs(ratio.mean() - 1) < 1e-4
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])

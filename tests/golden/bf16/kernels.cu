@@ -60,7 +60,7 @@
 //   return %sigmoid
 // }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu = kernel linear(%dense, %bot_0_weight, %bot_0_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : bf16[8,12]
 //   yield %relu
@@ -96,6 +96,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
         const bf16* __restrict__ bot_0_weight_in,
         const bf16* __restrict__ bot_0_bias_in,
         bf16* __restrict__ relu_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const bf16* const __restrict__ dense_in = *dense_in_slot;
@@ -122,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_1 = kernel linear(%relu, %bot_2_weight, %bot_2_bias) {
 //   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : bf16[8,6]
 //   yield %relu_1
@@ -158,6 +159,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
         const bf16* __restrict__ bot_2_weight_in,
         const bf16* __restrict__ bot_2_bias_in,
         bf16* __restrict__ relu_1_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 1 * 8;
@@ -182,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
             BlockIsReady());
 }
 
-// includes embedding_bag.cuh
+// includes embedding_bag.cuh, kernel_chain.cuh
 // %bags = kernel embedding_bag(%emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2) {
 //   %bags = embedding_bag_group([%emb_0_weight, %emb_1_weight, %emb_2_weight], [%indices_0, %indices_1, %indices_2], [%offsets_0, %offsets_1, %offsets_2], []) : bf16[8,3,6]
 //   yield %bags
@@ -219,6 +221,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
         const long long* const* __restrict__ offsets_2_in_slot,
         bf16* __restrict__ bags_out,
         Faults* __restrict__ faults) {
+    wait_for_kernel_before();
     const long long* const __restrict__ indices_0_in = *indices_0_in_slot;
     const long long* const __restrict__ indices_1_in = *indices_1_in_slot;
     const long long* const __restrict__ indices_2_in = *indices_2_in_slot;
@@ -243,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
     if (threadIdx.x == 0) end_block(faults);
 }
 
-// includes pairwise_dot.cuh
+// includes pairwise_dot.cuh, kernel_chain.cuh
 // %index = kernel pairwise_dot(%relu_1, %bags) {
 //   %index = pairwise_dot(%relu_1, %bags) : bf16[8,6]
 //   yield %index
@@ -262,6 +265,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_pairwise_dot_1(
         const bf16* __restrict__ relu_1_in,
         const bf16* __restrict__ bags_in,
         bf16* __restrict__ index_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
@@ -298,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_pairwise_dot_1(
             32);
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_2 = kernel linear(%relu_1, %index, %top_0_weight, %top_0_bias) {
 //   %relu_2 = linear([%relu_1, %index], %top_0_weight, %top_0_bias) {act=relu} : bf16[8,10]
 //   yield %relu_2
@@ -335,6 +339,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
         const bf16* __restrict__ top_0_weight_in,
         const bf16* __restrict__ top_0_bias_in,
         bf16* __restrict__ relu_2_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 1 * 16;
@@ -366,7 +371,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %sigmoid = kernel linear(%relu_2, %top_2_weight, %top_2_bias) {
 //   %sigmoid = linear(%relu_2, %top_2_weight, %top_2_bias) {act=sigmoid} : bf16[8,1]
 //   yield %sigmoid
@@ -402,6 +407,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
         const bf16* __restrict__ top_2_weight_in,
         const bf16* __restrict__ top_2_bias_in,
         bf16* const* __restrict__ sigmoid_out_slot) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     bf16* const __restrict__ sigmoid_out = *sigmoid_out_slot;

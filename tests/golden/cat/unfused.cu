@@ -56,7 +56,7 @@
 //   return %sigmoid
 // }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu = kernel linear(%dense, %bot_0_weight, %bot_0_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,12]
 //   yield %relu
@@ -92,6 +92,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
         const float* __restrict__ bot_0_weight_in,
         const float* __restrict__ bot_0_bias_in,
         float* __restrict__ relu_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const float* const __restrict__ dense_in = *dense_in_slot;
@@ -118,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_1 = kernel linear(%relu, %bot_2_weight, %bot_2_bias) {
 //   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,6]
 //   yield %relu_1
@@ -154,6 +155,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
         const float* __restrict__ bot_2_weight_in,
         const float* __restrict__ bot_2_bias_in,
         float* __restrict__ relu_1_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 1 * 8;
@@ -178,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
             BlockIsReady());
 }
 
-// includes embedding_bag.cuh
+// includes embedding_bag.cuh, kernel_chain.cuh
 // %bags = kernel embedding_bag(%emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2) {
 //   %bags = embedding_bag_group([%emb_0_weight, %emb_1_weight, %emb_2_weight], [%indices_0, %indices_1, %indices_2], [%offsets_0, %offsets_1, %offsets_2], []) : f32[8,3,6]
 //   yield %bags
@@ -215,6 +217,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
         const long long* const* __restrict__ offsets_2_in_slot,
         float* __restrict__ bags_out,
         Faults* __restrict__ faults) {
+    wait_for_kernel_before();
     const long long* const __restrict__ indices_0_in = *indices_0_in_slot;
     const long long* const __restrict__ indices_1_in = *indices_1_in_slot;
     const long long* const __restrict__ indices_2_in = *indices_2_in_slot;
@@ -239,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
     if (threadIdx.x == 0) end_block(faults);
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_2 = kernel linear(%bags, %relu_1, %top_0_weight, %top_0_bias) {
 //   %view = view(%bags) {shape=[8,18]} : f32[8,18]
 //   %relu_2 = linear([%relu_1, %view], %top_0_weight, %top_0_bias) {act=relu} : f32[8,10]
@@ -277,6 +280,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
         const float* __restrict__ top_0_weight_in,
         const float* __restrict__ top_0_bias_in,
         float* __restrict__ relu_2_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 1 * 16;
@@ -308,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %sigmoid = kernel linear(%relu_2, %top_2_weight, %top_2_bias) {
 //   %sigmoid = linear(%relu_2, %top_2_weight, %top_2_bias) {act=sigmoid} : f32[8,1]
 //   yield %sigmoid
@@ -344,6 +348,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
         const float* __restrict__ top_2_weight_in,
         const float* __restrict__ top_2_bias_in,
         float* const* __restrict__ sigmoid_out_slot) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;

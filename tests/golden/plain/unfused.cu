@@ -67,7 +67,7 @@
 //   return %sigmoid
 // }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu = kernel linear(%dense, %bot_0_weight, %bot_0_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,64]
 //   yield %relu
@@ -103,6 +103,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
         const float* __restrict__ bot_0_weight_in,
         const float* __restrict__ bot_0_bias_in,
         float* __restrict__ relu_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const float* const __restrict__ dense_in = *dense_in_slot;
@@ -129,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_1 = kernel linear(%relu, %bot_2_weight, %bot_2_bias) {
 //   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,16]
 //   yield %relu_1
@@ -165,6 +166,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
         const float* __restrict__ bot_2_weight_in,
         const float* __restrict__ bot_2_bias_in,
         float* __restrict__ relu_1_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 2 * 8;
@@ -189,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
             BlockIsReady());
 }
 
-// includes embedding_bag.cuh
+// includes embedding_bag.cuh, kernel_chain.cuh
 // %bags = kernel embedding_bag(%emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2) {
 //   %bags = embedding_bag_group([%emb_0_weight, %emb_1_weight, %emb_2_weight], [%indices_0, %indices_1, %indices_2], [%offsets_0, %offsets_1, %offsets_2], []) : f32[8,3,16]
 //   yield %bags
@@ -226,6 +228,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
         const long long* const* __restrict__ offsets_2_in_slot,
         float* __restrict__ bags_out,
         Faults* __restrict__ faults) {
+    wait_for_kernel_before();
     const long long* const __restrict__ indices_0_in = *indices_0_in_slot;
     const long long* const __restrict__ indices_1_in = *indices_1_in_slot;
     const long long* const __restrict__ indices_2_in = *indices_2_in_slot;
@@ -250,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_embedding_bags_1(
     if (threadIdx.x == 0) end_block(faults);
 }
 
-// includes pairwise_dot.cuh
+// includes pairwise_dot.cuh, kernel_chain.cuh
 // %index = kernel pairwise_dot(%relu_1, %bags) {
 //   %index = pairwise_dot(%relu_1, %bags) : f32[8,6]
 //   yield %index
@@ -269,6 +272,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_pairwise_dot_1(
         const float* __restrict__ relu_1_in,
         const float* __restrict__ bags_in,
         float* __restrict__ index_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
@@ -304,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_pairwise_dot_1(
             32);
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_2 = kernel linear(%relu_1, %index, %top_0_weight, %top_0_bias) {
 //   %relu_2 = linear([%relu_1, %index], %top_0_weight, %top_0_bias) {act=relu} : f32[8,64]
 //   yield %relu_2
@@ -341,6 +345,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
         const float* __restrict__ top_0_weight_in,
         const float* __restrict__ top_0_bias_in,
         float* __restrict__ relu_2_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 4 * 16;
@@ -373,7 +378,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %relu_3 = kernel linear(%relu_2, %top_2_weight, %top_2_bias) {
 //   %relu_3 = linear(%relu_2, %top_2_weight, %top_2_bias) {act=relu} : f32[8,32]
 //   yield %relu_3
@@ -409,6 +414,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_4(
         const float* __restrict__ top_2_weight_in,
         const float* __restrict__ top_2_bias_in,
         float* __restrict__ relu_3_out) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 4 * 8;
@@ -433,7 +439,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_4(
             BlockIsReady());
 }
 
-// includes linear.cuh, tiled_product.cuh
+// includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
 // %sigmoid = kernel linear(%relu_3, %top_4_weight, %top_4_bias) {
 //   %sigmoid = linear(%relu_3, %top_4_weight, %top_4_bias) {act=sigmoid} : f32[8,1]
 //   yield %sigmoid
@@ -469,6 +475,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
         const float* __restrict__ top_4_weight_in,
         const float* __restrict__ top_4_bias_in,
         float* const* __restrict__ sigmoid_out_slot) {
+    wait_for_kernel_before();
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
