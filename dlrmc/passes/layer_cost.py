@@ -2,8 +2,8 @@
 
 In a row program every tile of rows reads the layer's weights again, but for those that a block keeps in
 shared memory. A kernel of its own reads them less often, and costs two more launches and a trip of its
-operands through L2. Costs are in cycles of a multiprocessor of an H100 or H200; docs/decisions/0013-large-products.md
-has the measurements that they are fitted to.
+operands through L2. Costs are in cycles of a multiprocessor of an H100 or H200, fitted to the measurements in
+docs/decisions/0013-large-products.md.
 """
 
 from __future__ import annotations
