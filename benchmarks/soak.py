@@ -79,6 +79,13 @@ class Request:
         dense, ids, offsets = self.args
         return Request((dense.clone(), [*map(torch.clone, ids)], [*map(torch.clone, offsets)]), self.expected)
 
+    def with_room(self, batch: int) -> Request:
+        """The same values at new addresses, where the ids of any request of the batch have room."""
+        request = self.fresh()
+        for ids, own in zip(request.args[1], self.args[1], strict=True):
+            ids.resize_(LONGEST_BAG * batch).resize_(own.shape).copy_(own)
+        return request
+
     def written_into(self, place: Request) -> Request:
         """The same values, written into the tensors of another request of these sizes."""
         dense, ids, offsets = place.args
@@ -141,7 +148,7 @@ class Lane:
         self._pool = pool
         self._context: Callable[[], Any] = (lambda: torch.cuda.stream(stream)) if stream else nullcontext
         with self._context():
-            self._places = {batch: requests[0].fresh() for batch, requests in pool.items()}
+            self._places = {batch: requests[0].with_room(batch) for batch, requests in pool.items()}
             self._out = {batch: torch.empty(batch, 1, device=device) for batch in pool}
             self.answers = Answers(device)
         self._kept: deque[tuple[torch.Tensor, torch.Tensor]] = deque()

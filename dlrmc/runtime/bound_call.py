@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from dlrmc.runtime.quick_call import no_quick_step
+
 Run = Callable[[list[torch.Tensor], list[torch.Tensor]], Any]
 
 
@@ -31,6 +33,7 @@ class RepeatedCall:
         self.check = check
         self._inputs = list(inputs)
         self.outputs = list(outputs)
+        self.quick = no_quick_step
 
     def run(self) -> None:
         """Compute the outputs from what the inputs hold now."""

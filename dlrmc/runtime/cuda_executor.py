@@ -18,7 +18,14 @@ from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.device_faults import DeviceFaults
 from dlrmc.runtime.faults import FaultLog
 from dlrmc.runtime.graph_slots import GraphSlot, GraphSlots
-from dlrmc.runtime.quick_call import QuickCall, make_quick_call, no_quick_call
+from dlrmc.runtime.quick_call import (
+    QuickCall,
+    QuickStep,
+    make_quick_call,
+    make_quick_step,
+    no_quick_call,
+    no_quick_step,
+)
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.stream_order import StreamOrder
 from dlrmc.runtime.tensors import ALIGNMENT_BYTES, is_direct, make_direct
@@ -95,6 +102,10 @@ class CudaExecutor:
         if self._log.in_call:
             return no_quick_call
         return make_quick_call(self, binder, self.weights)
+
+    def quick_step(self, slot: GraphSlot) -> QuickStep:
+        """The short way of a bound call; see `BoundCall.quick`."""
+        return no_quick_step if self._log.in_call else make_quick_step(self, slot.handle, self.weights)
 
     def replica(self) -> CudaExecutor:
         """Another instance over the same code and weights."""
@@ -299,6 +310,7 @@ class CudaBoundCall:
         # Not methods of this object: it must not wait for the garbage collector.
         record = partial(executor.record_capture, self._inputs, self.outputs)
         self.run: Callable[[], None] = partial(executor.repeat, slot, record)
+        self.quick = executor.quick_step(slot)
 
     def check(self) -> None:
         """Wait, and raise what the runs recorded; see `Executor.check`."""

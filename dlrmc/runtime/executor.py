@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 
 from dlrmc.runtime.binding import Binder
-from dlrmc.runtime.quick_call import QuickCall
+from dlrmc.runtime.quick_call import QuickCall, QuickStep
 from dlrmc.runtime.shared_weights import SharedWeights
 
 
@@ -19,6 +19,11 @@ class BoundCall(Protocol):
     @property
     def outputs(self) -> Sequence[torch.Tensor]:
         """The tensors that every run writes, one for each output of the graph."""
+        ...
+
+    @property
+    def quick(self) -> QuickStep:
+        """Runs in the shortest way, or says that it did not."""
         ...
 
     def run(self) -> None:

@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 # Takes the positional arguments; gives None where the call is not one for the short way, and has not run.
 QuickCall = Callable[[tuple[Any, ...]], Any]
 
+# Runs what was bound; False where this is left to the long way, and nothing has run.
+QuickStep = Callable[[], bool]
+
 _version = attrgetter("_version")
 
 
 def no_quick_call(args: tuple[Any, ...]) -> None:
     """Leaves every call to the long way."""
+
+
+def no_quick_step() -> bool:
+    """Leaves every run to the long way."""
+    return False
 
 
 def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeights) -> QuickCall:
@@ -60,7 +68,7 @@ def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeigh
         inputs = flatten(args)
         if inputs is None or not guard.newest(*inputs):
             return None
-        if tuple(map(_version, weights.watched)) != weights.versions:
+        if weights.watched and tuple(map(_version, weights.watched)) != weights.versions:
             return None
         if count_check is not None:
             count_check.check(inputs)
@@ -83,3 +91,37 @@ def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeigh
         return results(outputs)
 
     return call
+
+
+def make_quick_step(executor: CudaExecutor, handle: int, weights: SharedWeights) -> QuickStep:
+    """The short way of a bound call: the same, with inputs and outputs that stay.
+
+    Args:
+        executor: of the bound call alone, which raises no faults in the call that has them.
+        handle: of its executable graph.
+        weights: that the program reads.
+    """
+    driver, order = executor.driver, executor.order
+    if driver.has_other_devices or not handle:
+        return no_quick_step
+    is_capturing, current_stream, launch_graph = (
+        driver.is_capturing,
+        driver.current_stream,
+        driver.launch_graph,
+    )
+    lock, news, index = executor.lock, executor.faults.news, driver.index
+
+    def run() -> bool:
+        if weights.watched and tuple(map(_version, weights.watched)) != weights.versions:
+            return False
+        with lock:
+            if news[0] or is_capturing():
+                return False
+            stream = current_stream(index)
+            if stream != order.last or order.is_foreign:
+                return False
+            launch_graph(handle, stream)
+            executor.calls += 1
+        return True
+
+    return run

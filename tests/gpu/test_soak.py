@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.soak import is_flat, soak
+from benchmarks.soak import growth, is_flat, soak
 
 pytestmark = pytest.mark.gpu
 
@@ -10,4 +10,5 @@ pytestmark = pytest.mark.gpu
 def test_every_answer_is_right_and_memory_flat(tmp_path):
     readings = list(soak(4000, cache_dir=tmp_path))
     assert [wrong for _made, wrong, _time, _memory in readings] == [0] * len(readings)
-    assert is_flat([memory for *_, memory in readings])
+    memory = [memory for *_, memory in readings]
+    assert is_flat(memory), growth(memory)
