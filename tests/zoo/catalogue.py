@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from tests.zoo import deepctr_models, plain_models, rechub_models, torchfm_models
+from tests.zoo import deepctr_models, plain_models, rechub_models, torchfm_models, torchrec_models
 from tests.zoo.model import ZooModel
 
 MODELS: tuple[ZooModel, ...] = (
@@ -15,6 +15,7 @@ MODELS: tuple[ZooModel, ...] = (
     *torchfm_models.MODELS,
     *deepctr_models.MODELS,
     *rechub_models.MODELS,
+    *torchrec_models.MODELS,
 )
 
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
@@ -23,6 +24,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         torchfm_models.LIBRARY: "torchfm",
         deepctr_models.LIBRARY: "deepctr_torch",
         rechub_models.LIBRARY: "torch_rechub",
+        torchrec_models.LIBRARY: "torchrec",
     }
 )
 

@@ -3,57 +3,61 @@
 from __future__ import annotations
 
 import sys
-import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any, Final
 
 import pytest
 import torch
 
-from tests.zoo.model import Example, ZooModel
+from tests.zoo.model import Example, Maker, Sizes, ZooModel
 
 LIBRARY = "deepctr-torch"
-WIDTH = 8
-ROWS = (1000, 300, 50, 5, 12, 24)
-HISTORY = 6
-_MLP: Mapping[str, Any] = {"dnn_hidden_units": (32, 16)}
+# Stands for the widths of the MLP, which the sizes say.
+HIDDEN: Final = object()
+_MLP: Final[Mapping[str, Any]] = MappingProxyType({"dnn_hidden_units": HIDDEN})
 
 
 def _library() -> Any:
     """The package; on import it asks a package index for its newest version, which is not wanted here."""
+    answer = SimpleNamespace(status_code=404)
+    stand_in = ModuleType("requests")
+    vars(stand_in).update(get=lambda url: answer, codes=SimpleNamespace(ok=200))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "requests", types.ModuleType("requests"))
+        patch.setitem(sys.modules, "requests", stand_in)
         import deepctr_torch.inputs
         import deepctr_torch.models
 
     return deepctr_torch
 
 
-def _columns(pooling: str = "", *, has_length: bool = False) -> list[Any]:
-    """Six id columns, four dense ones, and a padded list of ids where there is a pooling."""
+def _columns(sizes: Sizes, pooling: str = "", *, has_length: bool = False) -> list[Any]:
+    """Columns of ids, of numbers, and a padded list of ids where there is a pooling."""
     inputs = _library().inputs
-    columns = [inputs.SparseFeat(f"C{i + 1}", rows, embedding_dim=WIDTH) for i, rows in enumerate(ROWS)]
-    columns += [inputs.DenseFeat(f"I{i + 1}", 1) for i in range(4)]
+    columns = [
+        inputs.SparseFeat(f"C{i + 1}", rows, embedding_dim=sizes.width) for i, rows in enumerate(sizes.rows)
+    ]
+    columns += [inputs.DenseFeat(f"I{i + 1}", 1) for i in range(sizes.dense)]
     if pooling:
-        genres = inputs.SparseFeat("genres", 30, embedding_dim=WIDTH)
+        genres = inputs.SparseFeat("genres", 30, embedding_dim=sizes.width)
         length = "genres_length" if has_length else None
         columns.append(inputs.VarLenSparseFeat(genres, maxlen=5, combiner=pooling, length_name=length))
     return columns
 
 
-def _history_columns() -> list[Any]:
+def _history_columns(sizes: Sizes) -> list[Any]:
     """The feature set of the library's own DIN example."""
     inputs = _library().inputs
     one = [
-        inputs.SparseFeat("user", 30, embedding_dim=WIDTH),
+        inputs.SparseFeat("user", sizes.users, embedding_dim=sizes.width),
         inputs.SparseFeat("gender", 2, embedding_dim=4),
-        inputs.SparseFeat("item_id", 30, embedding_dim=WIDTH),
+        inputs.SparseFeat("item_id", sizes.items, embedding_dim=sizes.width),
         inputs.SparseFeat("cate_id", 10, embedding_dim=4),
         inputs.DenseFeat("pay_score", 1),
     ]
-    for name, rows, width in (("item_id", 30, WIDTH), ("cate_id", 10, 4)):
+    for name, rows, width in (("item_id", sizes.items, sizes.width), ("cate_id", 10, 4)):
         feature = inputs.SparseFeat(f"hist_{name}", rows, embedding_dim=width, embedding_name=name)
-        one.append(inputs.VarLenSparseFeat(feature, maxlen=HISTORY, length_name="seq_length"))
+        one.append(inputs.VarLenSparseFeat(feature, maxlen=sizes.history, length_name="seq_length"))
     return one
 
 
@@ -80,47 +84,52 @@ def _matrix(columns: Sequence[Any], batch: int) -> torch.Tensor:
     return x
 
 
+def _options(sizes: Sizes, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a class; those that hold HIDDEN get the widths of the sizes."""
+    return {name: sizes.hidden if value is HIDDEN else value for name, value in given.items()}
+
+
 def _wide_and_deep(kind: str, pooling: str = "", *, has_length: bool = False, **options: Any) -> Any:
     """A class that takes the columns of its linear and of its deep part."""
 
-    def make(batch: int) -> Example:
-        columns = _columns(pooling, has_length=has_length)
-        model = getattr(_library().models, kind)(columns, columns, device="cpu", **options)
+    def make(batch: int, sizes: Sizes) -> Example:
+        columns = _columns(sizes, pooling, has_length=has_length)
+        model = getattr(_library().models, kind)(columns, columns, device="cpu", **_options(sizes, options))
         return Example(model, (_matrix(columns, batch),))
 
     return make
 
 
-def _sparse_only(kind: str, **options: Any) -> Callable[[int], Example]:
+def _sparse_only(kind: str, **options: Any) -> Maker:
     """A class whose deep part takes id columns only."""
 
-    def make(batch: int) -> Example:
-        columns = _columns()
-        sparse = columns[: len(ROWS)]
-        model = getattr(_library().models, kind)(columns, sparse, device="cpu", **options)
+    def make(batch: int, sizes: Sizes) -> Example:
+        columns = _columns(sizes)
+        sparse = columns[: len(sizes.rows)]
+        model = getattr(_library().models, kind)(columns, sparse, device="cpu", **_options(sizes, options))
         return Example(model, (_matrix(columns, batch),))
 
     return make
 
 
-def _one_list(kind: str, **options: Any) -> Callable[[int], Example]:
+def _one_list(kind: str, **options: Any) -> Maker:
     """A class that takes all columns once."""
 
-    def make(batch: int) -> Example:
-        columns = _columns()
-        model = getattr(_library().models, kind)(columns, device="cpu", **options)
+    def make(batch: int, sizes: Sizes) -> Example:
+        columns = _columns(sizes)
+        model = getattr(_library().models, kind)(columns, device="cpu", **_options(sizes, options))
         return Example(model, (_matrix(columns, batch),))
 
     return make
 
 
-def _history(kind: str, **options: Any) -> Callable[[int], Example]:
+def _history(kind: str, **options: Any) -> Maker:
     """A class that attends to a list of earlier items."""
 
-    def make(batch: int) -> Example:
-        columns = _history_columns()
+    def make(batch: int, sizes: Sizes) -> Example:
+        columns = _history_columns(sizes)
         names = ["item_id", "cate_id"]
-        model = getattr(_library().models, kind)(columns, names, device="cpu", **options)
+        model = getattr(_library().models, kind)(columns, names, device="cpu", **_options(sizes, options))
         return Example(model, (_matrix(columns, batch),))
 
     return make
@@ -129,11 +138,11 @@ def _history(kind: str, **options: Any) -> Callable[[int], Example]:
 _TASKS: Mapping[str, Any] = {"task_types": ["binary", "binary"], "task_names": ["ctr", "ctcvr"]}
 _PLAIN = ("WDL", "DeepFM", "xDeepFM", "AutoInt", "DCN", "DCNMix", "FiBiNET", "NFM", "ONN", "IFM", "DIFM")
 
-_MAKERS: tuple[tuple[str, Callable[[int], Example]], ...] = (
+_MAKERS: tuple[tuple[str, Maker], ...] = (
     *((kind, _wide_and_deep(kind, **_MLP)) for kind in _PLAIN),
     ("CCPM", _sparse_only("CCPM", **_MLP)),
     ("AFM", _sparse_only("AFM")),
-    ("AFN", _wide_and_deep("AFN", ltl_hidden_size=16, afn_dnn_hidden_units=(32, 16))),
+    ("AFN", _wide_and_deep("AFN", ltl_hidden_size=16, afn_dnn_hidden_units=HIDDEN)),
     ("MLR", _one_list("MLR")),
     ("PNN inner", _one_list("PNN", use_inner=True, use_outter=False, **_MLP)),
     ("PNN outer", _one_list("PNN", use_inner=False, use_outter=True, kernel_type="mat", **_MLP)),

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.models.plain import PlainConfig, StackedTableDlrm, build, example_inputs, mlp, pair_table
-from tests.zoo.model import Example, ZooModel
+from tests.zoo.model import Example, Maker, Sizes, ZooModel
 
 TABLES, ROWS, DIM, DENSE, BAG = 4, 60, 8, 5, 3
 
@@ -87,14 +87,14 @@ def _inputs(batch: int, dtype: torch.dtype = torch.int64) -> tuple[Any, ...]:
     return example_inputs(config, batch, BAG, id_dtype=dtype)[0]
 
 
-def _bags(make: Callable[[int], nn.Module]) -> Callable[[int], Example]:
-    return lambda batch: Example(BagDlrm([make(table) for table in range(TABLES)]), _inputs(batch))
+def _bags(make: Callable[[int], nn.Module]) -> Maker:
+    return lambda batch, sizes: Example(BagDlrm([make(table) for table in range(TABLES)]), _inputs(batch))
 
 
-def _plain(id_dtype: torch.dtype = torch.int64, **options: Any) -> Callable[[int], Example]:
+def _plain(id_dtype: torch.dtype = torch.int64, **options: Any) -> Maker:
     """The configurable model of the other tests."""
 
-    def make(batch: int) -> Example:
+    def make(batch: int, sizes: Sizes) -> Example:
         config = PlainConfig(num_cat=TABLES, rows=ROWS, dim=DIM, dense_width=DENSE, **options)
         args, kwargs = example_inputs(config, batch, BAG, id_dtype=id_dtype)
         return Example(build(config), args, kwargs)
@@ -102,14 +102,14 @@ def _plain(id_dtype: torch.dtype = torch.int64, **options: Any) -> Callable[[int
     return make
 
 
-def _stacked_table(batch: int) -> Example:
+def _stacked_table(batch: int, sizes: Sizes) -> Example:
     config = PlainConfig(num_cat=TABLES, rows=ROWS, dim=DIM, dense_width=DENSE)
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(0, TABLES * ROWS, (batch * TABLES * 2,), generator=generator)
     return Example(StackedTableDlrm(config), (torch.randn(batch, DENSE, generator=generator), ids))
 
 
-_MAKERS: tuple[tuple[str, Callable[[int], Example]], ...] = (
+_MAKERS: tuple[tuple[str, Maker], ...] = (
     ("dot", _plain()),
     ("dot with the diagonal", _plain(interaction="dot_diag")),
     ("dot, upper triangle", _plain(interaction="upper")),
