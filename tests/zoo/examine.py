@@ -91,7 +91,7 @@ def _compared(finding: Finding, example: Example, found: Any) -> Finding:
     problem = _mismatch(found, eager)
     if problem:
         return _replaced(finding, status="differs", detail=problem)
-    exact = _in_float64(example)
+    exact = in_float64(example)
     truth = _floats(eager if exact is None else exact)
     error, eager_error = _error(_floats(found), truth), _error(_floats(eager), truth)
     allowed = 2 * eager_error + SLACK_ULPS * np.finfo(np.float32).eps
@@ -124,7 +124,7 @@ def _mismatch(found: Any, eager: Any) -> str:
     return ""
 
 
-def _in_float64(example: Example) -> Any | None:
+def in_float64(example: Example) -> Any | None:
     """The model's results in float64, or None where its code asks for float32 by name."""
     wide = copy.deepcopy(example.model).double()
     args, kwargs = pytree.tree_map(_widened, (example.args, dict(example.kwargs)))

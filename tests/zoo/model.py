@@ -46,6 +46,19 @@ class Sizes:
 
 
 SMALL = Sizes()
+# The tables of the Criteo Kaggle set, none above 100,000 rows; MLPs as the libraries' papers have them.
+REAL = Sizes(
+    rows=(
+        *(1460, 583, 100000, 100000, 305, 24, 12517, 633, 3, 93145, 5683, 100000, 3194),
+        *(27, 14992, 100000, 10, 5652, 2173, 4, 100000, 18, 15, 100000, 105, 100000),
+    ),
+    dense=13,
+    width=16,
+    hidden=(256, 128),
+    history=50,
+    users=100000,
+    items=100000,
+)
 
 Maker = Callable[[int, Sizes], Example]
 
