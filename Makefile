@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TORCHREC := $(VENV)/.torchrec
 # Tests that compile with the C++ compiler are heavy: one worker a core, at most eight.
 PYTEST_WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(PYTEST_WORKERS) --maxprocesses 8 --dist worksteal --timeout 600
 CUDA_FILES := $(shell find dlrmc -name '*.cuh' -o -name '*.cu' -o -name '*.h')
 
-.PHONY: help run test lint golden gpu docs format clean
+.PHONY: help run test lint golden gpu zoo coverage docs format clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -17,7 +18,7 @@ help:  ## List the targets.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dlrmc needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name another with: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.[dev,cuda13]'
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.[dev,zoo,cuda13]'
 	touch $@
 
 run: $(INSTALLED)  ## Export the example model, compile it, print the IR, the kernels and the scores.
@@ -38,6 +39,17 @@ golden: $(INSTALLED)  ## Rewrite the golden files; look at the diff before you c
 
 gpu: $(INSTALLED)  ## The tests that need an NVIDIA GPU.
 	$(PYTEST) -q -m gpu
+
+# torchrec asks for fbgemm-gpu, which asks for CUDA; the CPU build of this version fits the torch in constraints.txt.
+$(TORCHREC): $(INSTALLED) tests/zoo/torchrec.txt
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps -r tests/zoo/torchrec.txt
+	touch $@
+
+zoo: $(TORCHREC)  ## The whole zoo of public models, torchrec too, on the emulator; takes half an hour.
+	$(PYTEST) $(PARALLEL) -q -m 'not gpu' tests/zoo
+
+coverage: $(TORCHREC)  ## Rewrite docs/coverage.md: what becomes of each public model.
+	$(BIN)/python -m tests.zoo.census --batch 5 --target emulate --jobs 2 --out docs/coverage.md
 
 docs: $(INSTALLED)  ## Rewrite the parts of docs/ that are made from the code.
 	$(BIN)/python docs/make_docs.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlrmc.codegen.emit import emit_module
@@ -11,6 +12,7 @@ from dlrmc.ir.node import LEAVES
 from dlrmc.ir.printer import print_graph
 from dlrmc.options import Options
 from dlrmc.passes import driver
+from dlrmc.passes.pass_types import Pass
 from dlrmc.passes.pipeline import PIPELINE
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.compiled import Compiled
@@ -53,10 +55,10 @@ def build(exported_program: ExportedProgram, options: Options) -> Build:
     return build_program(import_program(exported_program), options)
 
 
-def build_program(program: ImportedProgram, options: Options) -> Build:
-    """Passes, plan and emitted source of an imported program."""
+def build_program(program: ImportedProgram, options: Options, passes: Sequence[Pass] | None = None) -> Build:
+    """Passes (by default all, in order), plan and emitted source of an imported program."""
     graph = program.graph.copy()
-    driver.run(graph, PIPELINE)
+    driver.run(graph, PIPELINE if passes is None else passes)
     target = choose_target(options, program.weights)
     tune_program(graph, program.weights, target, options)
     plan = build_plan(graph, () if target.name == "reference" else program.counted)

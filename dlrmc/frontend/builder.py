@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dlrmc.frontend.constants import Constants
 from dlrmc.frontend.refusal import Refused
 from dlrmc.ir.attributes import Attribute
 from dlrmc.ir.graph import Graph, Node
@@ -39,6 +40,7 @@ class Builder:
     graph: Graph
     name: str = "value"
     source: str = ""
+    constants: Constants = field(default_factory=Constants)
     _scalars: dict[tuple[DType, str], Node] = field(default_factory=dict)
 
     def begin(self, name: str, source: str) -> None:

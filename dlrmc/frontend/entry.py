@@ -91,7 +91,11 @@ class PreparedProgram:
             graph=graph,
             weights={target: tensor for target, tensor in leaves.weights.items() if target in targets},
             aliases=names,
-            baked=tuple(target for target, node in leaves.baked.items() if node in graph),
+            baked=tuple(
+                target
+                for target, node in leaves.baked.items()
+                if node in graph or node in importer.read_constants
+            ),
             in_spec=self.canon.call_spec.in_spec,
             out_spec=self.canon.call_spec.out_spec,
             inputs=tuple(leaves.inputs),

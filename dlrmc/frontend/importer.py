@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -26,6 +26,9 @@ class _Missing:
 
 
 MISSING = _Missing()
+
+# The size of these results depends on values: torch has a new symbol for it, the importer knows it.
+VALUE_SIZED = ("aten.masked_select.default", "aten.nonzero.default", "aten.index.Tensor")
 
 
 class Importer:
@@ -68,7 +71,7 @@ class Importer:
     def _import(self, node: fx.Node) -> Value:
         val = node.meta.get("val")
         if isinstance(val, torch.SymInt | torch.SymFloat | torch.SymBool):
-            return MISSING if _has_missing(self.value(node.args)) else self._sizes.number(val)
+            return self._number(node, val)
         if isinstance(val, int | float | bool):
             return val
         target = _target(node)
@@ -82,11 +85,36 @@ class Importer:
             return self._item(node, arguments["arg0"], arguments["arg1"])
         source = source_of(node)
         self._builder.begin(naming.node_name(node), source)
+        if target in VALUE_SIZED and isinstance(val, torch.Tensor) and not self._sizes.are_known(val.shape):
+            value = importer(self._builder, Call(node, target, source, arguments, None, ()))
+            return self._learned(node, source, val, value)
         result, results = self._types(val)
         value = importer(self._builder, Call(node, target, source, arguments, result, results))
         if result is not None:
             _check_type(node, source, value, result)
         return value
+
+    def _number(self, node: fx.Node, val: Any) -> Value:
+        """A size or a condition on sizes; torch may give each reading of one size a symbol of its own."""
+        arguments: list[Any] = [self.value(argument) for argument in node.args]
+        if _has_missing(arguments):
+            return MISSING
+        if _target(node) == "aten.sym_size.int" and isinstance(arguments[0], Node):
+            self._sizes.learn(val, arguments[0].shape[arguments[1]])
+        return self._sizes.number(val)
+
+    def _learned(self, node: fx.Node, source: str, val: torch.Tensor, value: Value) -> Node:
+        """The value, when the sizes that it turned out to have stand for torch's symbols."""
+        assert isinstance(value, Node)
+        for symbolic, size in zip(val.shape, value.shape, strict=True):
+            self._sizes.learn(symbolic, size)
+        _check_type(node, source, value, self._type(val))
+        return value
+
+    @property
+    def read_constants(self) -> Collection[Node]:
+        """The constants whose values decided what was built."""
+        return self._builder.constants.read
 
     def value_map(self, arguments: Mapping[str, Any]) -> dict[str, Value]:
         """`value` of each."""

@@ -140,8 +140,6 @@ def _find_tensor(program: ExportedProgram, target: str) -> torch.Tensor:
 
 
 def _is_baked(spec: InputSpec, tensor: torch.Tensor, dtype: DType) -> bool:
-    if spec.kind is InputKind.PARAMETER:
-        return False
     if dtype in (DType.I64, DType.I32, DType.BOOL):
         return tensor.numel() <= MAX_BAKED_ELEMENTS
     return spec.kind is InputKind.CONSTANT_TENSOR and tensor.numel() <= MAX_CONST_ELEMENTS

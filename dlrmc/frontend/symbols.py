@@ -32,6 +32,19 @@ class Sizes:
             self._known[expression] = self._evaluate(expression)
         return self._known[expression]
 
+    def learn(self, value: Any, size: int) -> None:
+        """Take over what a size is that torch could not tell: that of a selection by a constant mask."""
+        if not isinstance(value, torch.SymInt):
+            return
+        expression = value.node.expr
+        if expression.is_Symbol and expression not in self._bindings:
+            self._bindings[expression] = size
+
+    def are_known(self, shape: Sequence[Any]) -> bool:
+        """Whether every size of a shape is a number by now."""
+        symbols = [size.node.expr.free_symbols for size in shape if not isinstance(size, int)]
+        return all(symbol in self._bindings for free in symbols for symbol in free)
+
     def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """The shape with every size a number."""
         return tuple(int(self.number(size)) for size in shape)

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import nn
 
-from dlrmc.errors import UnsupportedOpsError
 from dlrmc.frontend import import_program
 from tests.frontend.imported import Family, assert_equals_eager, evaluate_imported, run_family
 
@@ -63,15 +62,6 @@ def test_a_large_uniform_tensor_is_an_expanded_scalar() -> None:
     run = run_family({"f": lambda x: torch.full((400, 5), 2.0) * x[0, :1]}, (X,))
     constants = [node for node in run.imported.graph.nodes if node.is_op("const")]
     assert [str(node.type) for node in constants] == ["f32[]"]
-
-
-def test_a_mask_is_refused_with_the_reason() -> None:
-    class Masked(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x[torch.tensor([True, False, True])].sum()
-
-    with pytest.raises(UnsupportedOpsError, match=r"no such op|depends on"):
-        import_program(torch.export.export(Masked(), (X,)))
 
 
 class Held(nn.Module):

@@ -28,13 +28,21 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# Classes that torch.export itself does not take, and why; they are listed, not counted.
-NOT_EXPORTABLE: Final[Mapping[str, str]] = MappingProxyType(
+# What does not come out equal, with its status and a part of the reason; everything else must.
+EXCEPTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
-        "deepctr-torch/DIEN": "recurrence over packed sequences",
-        "torch-rechub/NARM": "recurrence over packed sequences",
+        "torchfm/afm": ("unsupported", "dropout is live"),
+        "torch-rechub/MIND": ("unsupported", "aten.randn"),
+        "deepctr-torch/DIEN": ("no export", "data-dependent"),
+        "torch-rechub/DIEN": ("no export", "data-dependent"),
+        "torch-rechub/NARM": ("no export", "zeros()"),
+        "deepctr-torch/DeepFM dice": ("eager fails", "AssertionError"),
+        "deepctr-torch/DeepFM list max by length": ("eager fails", "bool tensor"),
     }
 )
+
+# Needs packages that its own requirements would replace torch for: `make zoo` installs it without them.
+APART: Final = (torchrec_models.LIBRARY,)
 
 
 def is_installed(library: str) -> bool:

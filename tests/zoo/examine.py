@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import dataclasses
+import io
 import logging
 import time
 import warnings
@@ -13,14 +16,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from dlrmc.compile import build
+from dlrmc.compile import build_program
 from dlrmc.errors import UnsupportedOpsError
+from dlrmc.frontend import ImportedProgram, import_program
 from dlrmc.ir.strided import VIEW_OPS
 from dlrmc.options import Options
+from dlrmc.passes.pipeline import UNFUSED_PIPELINE
 from dlrmc.runtime.compiled import Compiled
-from tests.zoo.model import Example, ZooModel
+from tests.zoo.model import SMALL, Example, Sizes, ZooModel, on_device
 
 # Twice the error of eager is allowed; where eager is exact by chance, some units in the last place are.
 SLACK_ULPS = 4
@@ -33,9 +39,11 @@ class Finding:
     Args:
         model: its label.
         batch: the batch size.
-        status: `equal`, `differs`, `unsupported`, `fails`, or `no export`.
+        status: `equal`, `differs`, `unsupported`, `fails`; `eager fails` or `no export` where it is not
+            dlrmc that cannot.
         ops: computing ops of the imported graph, about as many as the kernels that eager launches.
-        kernels: launches after the passes.
+        unfused: launches with one kernel an op, after all other passes.
+        kernels: launches.
         error: the largest error against float64 (against eager where there is no float64 result), relative to
             the largest magnitude of the result.
         eager_error: the same of eager in float32; None where there is no float64 result.
@@ -47,6 +55,7 @@ class Finding:
     batch: int
     status: str
     ops: int = 0
+    unfused: int = 0
     kernels: int = 0
     error: float | None = None
     eager_error: float | None = None
@@ -54,43 +63,75 @@ class Finding:
     detail: str = ""
 
 
-def examine(entry: ZooModel, batch: int, target: str = "reference") -> Finding:
+def examine(entry: ZooModel, batch: int, target: str = "reference", sizes: Sizes = SMALL) -> Finding:
     """Export, compile whole and compare; failures are findings, not exceptions.
+
+    The program with one kernel an op is compared, too, on `reference`. On `cuda` eager runs on the GPU.
 
     Raises:
         ImportError: the model's library is not installed.
     """
-    example = entry.example(batch)
-    with _quiet():
-        try:
-            with torch.no_grad():
-                example.model(*example.args, **example.kwargs)
-            program = torch.export.export(example.model, example.args, dict(example.kwargs))
-        except Exception as error:
-            return Finding(entry.label, batch, "no export", detail=_first_line(error))
+    example = entry.example(batch, sizes)
+    example = on_device(example, "cuda") if target == "cuda" else example
+    with quiet():
+        program = _exported(entry, example, batch)
+        if isinstance(program, Finding):
+            return program
         start = time.perf_counter()
         try:
-            made = build(program, Options.of(target=target, bounds="raise"))
+            imported = import_program(program)
+            made = build_program(imported, Options.of(target=target, bounds="raise"))
             compiled = Compiled(made)
             seconds = time.perf_counter() - start
             found = compiled(*example.args, **example.kwargs)
-        except UnsupportedOpsError as error:
-            items = dict.fromkeys(f"`{item.target}` at {item.source}: {item.reason}" for item in error.items)
-            return Finding(entry.label, batch, "unsupported", detail="; ".join(items))
         except Exception as error:
-            return Finding(entry.label, batch, "fails", detail=_first_line(error))
+            return failure(entry, batch, error)
         ops = sum(n for name, n in made.imported_ops.items() if name not in VIEW_OPS)
-        kernels = len(made.plan.launches)
-        return _compared(Finding(entry.label, batch, "equal", ops, kernels, seconds=seconds), example, found)
+        finding = Finding(entry.label, batch, "equal", ops, 0, len(made.plan.launches), seconds=seconds)
+        finding = compared(finding, example, found)
+        return finding if finding.status != "equal" else _with_unfused(finding, imported, example)
 
 
-def _compared(finding: Finding, example: Example, found: Any) -> Finding:
+def _with_unfused(finding: Finding, imported: ImportedProgram, example: Example) -> Finding:
+    """The finding with the launches of one kernel an op; theirs is the verdict where they differ."""
+    made = build_program(imported, Options.of(target="reference", bounds="raise"), UNFUSED_PIPELINE)
+    found = Compiled(made)(*example.args, **example.kwargs)
+    finding = dataclasses.replace(finding, unfused=len(made.plan.launches))
+    unfused = compared(finding, example, found)
+    if unfused.status == "equal":
+        return finding
+    return dataclasses.replace(unfused, detail=f"one kernel an op: {unfused.detail}")
+
+
+def failure(entry: ZooModel, batch: int, error: Exception) -> Finding:
+    """The finding of a compile or a call that raised."""
+    if not isinstance(error, UnsupportedOpsError):
+        return Finding(entry.label, batch, "fails", detail=_first_line(error))
+    items = dict.fromkeys(f"`{item.target}` at {item.source}: {item.reason}" for item in error.items)
+    return Finding(entry.label, batch, "unsupported", detail="; ".join(items))
+
+
+def _exported(entry: ZooModel, example: Example, batch: int) -> ExportedProgram | Finding:
+    """The exported program, or the finding that there is none."""
+    try:
+        with torch.no_grad():
+            example.model(*example.args, **example.kwargs)
+    except Exception as error:
+        return Finding(entry.label, batch, "eager fails", detail=_first_line(error))
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            return torch.export.export(example.model, example.args, dict(example.kwargs))
+    except Exception as error:
+        return Finding(entry.label, batch, "no export", detail=_first_line(error))
+
+
+def compared(finding: Finding, example: Example, found: Any) -> Finding:
     """The finding with its errors, and with its verdict by the rule of precision fp32."""
     with torch.no_grad():
         eager = example.model(*example.args, **example.kwargs)
     problem = _mismatch(found, eager)
     if problem:
-        return _replaced(finding, status="differs", detail=problem)
+        return dataclasses.replace(finding, status="differs", detail=problem)
     exact = in_float64(example)
     truth = _floats(eager if exact is None else exact)
     error, eager_error = _error(_floats(found), truth), _error(_floats(eager), truth)
@@ -101,7 +142,7 @@ def _compared(finding: Finding, example: Example, found: Any) -> Finding:
     status = "equal" if error <= allowed else "differs"
     detail = "" if status == "equal" else f"error {error:.3g}, allowed {allowed:.3g}"
     known = None if exact is None else eager_error
-    return _replaced(finding, status=status, detail=detail, error=error, eager_error=known)
+    return dataclasses.replace(finding, status=status, detail=detail, error=error, eager_error=known)
 
 
 def _mismatch(found: Any, eager: Any) -> str:
@@ -164,17 +205,13 @@ def _relative(found: torch.Tensor, truth: torch.Tensor) -> float:
     return difference / max(truth[kept].abs().max().item(), 1e-30)
 
 
-def _replaced(finding: Finding, **changes: Any) -> Finding:
-    return Finding(**{**vars(finding), **changes})
-
-
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Warnings of the libraries are not what is examined."""
     previous = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -14,6 +14,7 @@ from dlrmc.frontend.aten import (
     embedding,
     index,
     linear,
+    mask,
     noop,
     normalise,
     order,
@@ -41,6 +42,7 @@ _FAMILIES: tuple[tuple[tuple[tuple[str, ...], ImportFunction], ...], ...] = (
     normalise.IMPORTERS,
     order.IMPORTERS,
     index.IMPORTERS,
+    mask.IMPORTERS,
     update.IMPORTERS,
     create.IMPORTERS,
 )

@@ -42,6 +42,13 @@ def arange(builder: Builder, call: Call) -> Node:
     return builder.const(values.astype(call.dtype.numpy))
 
 
+def triangle(builder: Builder, call: Call) -> Node:
+    """Rows and columns of the lower or upper triangle, [2, n]."""
+    indices = np.tril_indices if "tril" in call.target else np.triu_indices
+    pairs = indices(call["row"], call["offset"], call["col"])
+    return builder.const(np.stack(pairs).astype(call.dtype.numpy))
+
+
 def _names(stem: str) -> tuple[str, ...]:
     return (f"aten.{stem}.default", f"aten.{stem}_like.default", f"aten.new_{stem}.default")
 
@@ -51,5 +58,6 @@ IMPORTERS = (
     (_names("zeros"), zeros),
     (_names("ones"), ones),
     (("aten.scalar_tensor.default",), scalar_tensor),
+    (("aten.tril_indices.default", "aten.triu_indices.default"), triangle),
     (("aten.arange.default", "aten.arange.start", "aten.arange.start_step"), arange),
 )

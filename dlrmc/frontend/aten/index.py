@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlrmc.frontend.aten.mask import MASK_DTYPES, mask_ids
 from dlrmc.frontend.builder import Builder
 from dlrmc.frontend.call import Call, normal_dim
 from dlrmc.frontend.refusal import Refused
@@ -10,15 +11,20 @@ from dlrmc.ir.types import DType
 
 
 def index(builder: Builder, call: Call) -> Node:
-    """`x[:, i, j]`: None keeps a dimension, negative values count from the end."""
+    """`x[:, i, j]`: None keeps a dimension, negative values count from the end, masks are constants."""
     x = call.tensor("self")
     indices = list(call["indices"])
-    masks = [i for i in indices if i is not None and i.type.dtype in (DType.BOOL, DType.U8)]
-    if masks:
-        raise Refused(f"indexing by a mask ({masks[0].type}): the result's shape depends on its values")
+    indices = [ids for given in indices for ids in _each(builder, given)]
     while indices and indices[-1] is None:
         indices.pop()
-    return builder.op("index", (x, tuple(None if i is None else _ids(builder, i) for i in indices)))
+    return builder.op("index", (x, tuple(indices)))
+
+
+def _each(builder: Builder, given: Node | None) -> list[Node | None]:
+    """One entry of the indices as integer tensors: a mask is as many as it has dimensions."""
+    if given is None:
+        return [None]
+    return [*mask_ids(builder, given)] if given.type.dtype in MASK_DTYPES else [_ids(builder, given)]
 
 
 def index_select(builder: Builder, call: Call) -> Node:
