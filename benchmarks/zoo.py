@@ -4,34 +4,33 @@
     python benchmarks/zoo.py --out zoo.csv --jobs 8            # the usual twenty at batch 512 and 4096
     python benchmarks/zoo.py --out zoo.csv --models DCN PLE --batch 512 --resume
 
-Each model and batch size has a process of its own. The processes of one wave prepare side by side: export,
-compile, autotune, capture. When all are ready they measure one after the other, so that no number is taken
-while another process uses the GPU. (Autotuning is not alone on it: with `--jobs 1` it is.) Correctness is
-checked before a variant is timed; rows are as those of `dlrmc bench`, with the batch size in `batch`.
+Several processes compile at the same time and take turns on the GPU, as `dlrmc bench sweep --jobs` does
+(docs/performance.md). Correctness is checked before a variant is timed; rows are as those of `dlrmc bench`,
+with the batch size in `batch`.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import multiprocessing
-import os
 import sys
-import time
-from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
+from dlrmc.bench.gpu_access import GpuAccess
+from dlrmc.bench.pool import sweep_with_jobs
+from dlrmc.bench.progress import Progress
 from dlrmc.bench.records import NO_SIZES, CsvFile, Row
-from dlrmc.bench.sweep import Bench, Progress, matmul_precision, measure_work
+from dlrmc.bench.sweep import Bench
+from dlrmc.bench.tasks import Task, pending
 from dlrmc.bench.text_table import number, table_lines
-from dlrmc.bench.variants import VARIANTS, Variant
-from dlrmc.bench.variants.runner import Runner
+from dlrmc.bench.variants import VARIANTS
 from dlrmc.bench.work import CompileOptions, Request, Work
+from dlrmc.bench.workload import Cell
 from tests.zoo.catalogue import is_installed, select
 from tests.zoo.examine import in_float64
 from tests.zoo.model import REAL, ZooModel, on_device
@@ -45,7 +44,7 @@ USUAL = (
     "torchfm/ipnn",
     "torchfm/nfm",
     "torchfm/xdfm",
-    "torchfm/afi",
+    "paper/SelfAttention",
     "torchfm/afn",
     "deepctr-torch/DeepFM",
     "deepctr-torch/DCNMix",
@@ -59,118 +58,51 @@ USUAL = (
     "torch-rechub/MMOE",
     "torch-rechub/DSSM",
     "torch-rechub/YoutubeDNN",
-    "torch-rechub/SASRec",
+    "paper/SqueezedBilinear",
     "torch-rechub/HSTU",
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Task:
-    """One model at one batch size."""
+@dataclass(frozen=True)
+class ZooTask(Task):
+    """One model of the zoo at one batch size; the cell stands for no sizes."""
 
-    label: str
-    batch: int
+    batch: int = 0
 
     @property
-    def key(self) -> tuple[str, int]:
-        """What identifies its rows."""
-        return self.label, self.batch
+    def facts(self) -> dict[str, Any]:
+        """Model and batch size."""
+        return {"model": self.model, **NO_SIZES, "batch": self.batch}
+
+    def make_work(self, device: torch.device, gpu: GpuAccess) -> Work:
+        """The model at real sizes, with float64 results where its code lets it have them."""
+        [entry] = [each for each in select([self.model]) if each.label == self.model]
+        example = entry.example(self.batch, REAL)
+        leaves = _tensors((example.args, dict(example.kwargs)))
+        with gpu.released():
+            exact = _tensors(in_float64(example))
+        moved = on_device(example, device.type)
+        request = Request("the inputs", leaves, exact)
+        return Work(moved.model, moved.args, dict(moved.kwargs), [request], self.options, gpu=gpu)
 
 
-def make_work(model: ZooModel, batch: int, device: torch.device) -> Work:
-    """The model at real sizes on the device, with float64 results where its code lets it have them."""
-    example = model.example(batch, REAL)
-    leaves = tuple(
-        t for t in pytree.tree_leaves((example.args, example.kwargs)) if isinstance(t, torch.Tensor)
-    )
-    exact = in_float64(example)
-    truths = tuple(t for t in pytree.tree_leaves(exact) if isinstance(t, torch.Tensor))
-    moved = on_device(example, device.type)
-    request = Request("the inputs", leaves, truths)
-    return Work(moved.model, moved.args, dict(moved.kwargs), [request], CompileOptions())
+def _tensors(tree: Any) -> tuple[torch.Tensor, ...]:
+    return tuple(leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor))
 
 
-def prepared(variant: Variant, work: Work) -> Variant:
-    """The variant as it is when it has compiled: what preparing it gave, or the error that it ended in."""
-    try:
-        runner = variant.prepare(work)
-    except Exception as error:
-        failure = error
-
-        def fail(_work: Work) -> Runner:
-            raise failure
-
-        return dataclasses.replace(variant, prepare=fail)
-    return dataclasses.replace(variant, prepare=lambda _work: runner)
+def make_bench(gpu: GpuAccess) -> Bench:
+    """The bench of a process."""
+    return Bench.on_gpu(torch.device("cuda", torch.cuda.current_device()), gpu)
 
 
-def work_on(task: Task, names: Sequence[str], run: str, pipe: Connection) -> None:
-    """A process: prepare, say so, wait for the turn, measure, send the rows."""
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "2")
-    device = torch.device("cuda", torch.cuda.current_device())
-    bench = dataclasses.replace(Bench.on_gpu(device), run=run)
-    [model] = [each for each in select([task.label]) if each.label == task.label]
-    with torch.no_grad(), matmul_precision("fp32"):
-        work = make_work(model, task.batch, device)
-        ready = [prepared(variant, work) for variant in VARIANTS if variant.name in names]
-        torch.cuda.synchronize()
-    pipe.send(_sizes(work))
-    pipe.recv()
-    facts = {"model": task.label, **NO_SIZES, "batch": task.batch}
-    pipe.send(list(measure_work(bench, work, ready, facts, Progress())))
-    pipe.recv()
+class Printed(Progress):
+    """A line for each row."""
 
-
-def _sizes(work: Work) -> str:
-    """What the passes made of the model, from the report."""
-    try:
-        compiled, seconds = work.compiled
-    except Exception as error:
-        return f"dlrmc: {error}".splitlines()[0]
-    facts = [line.strip() for line in compiled.report().splitlines() if line.startswith("  after ")]
-    return f"{seconds:.1f} s, {'; '.join(facts)}"
-
-
-class Wave:
-    """Processes that prepare side by side and measure in turn."""
-
-    def __init__(self, tasks: Sequence[Task], names: Sequence[str], run: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._members: list[tuple[Task, Any, Connection]] = []
-        for task in tasks:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=work_on, args=(task, names, run, theirs), daemon=True)
-            process.start()
-            theirs.close()
-            self._members.append((task, process, ours))
-
-    def measure(self, prepare_s: float, take: Callable[[Task, list[Row]], None]) -> None:
-        """Take the rows of every task that is ready in time; the others are said and given up."""
-        deadline = time.monotonic() + prepare_s
-        ready = [member for member in self._members if self._is_ready(member, deadline)]
-        for task, process, pipe in ready:
-            pipe.send("measure")
-            try:
-                take(task, pipe.recv())
-                pipe.send("end")
-            except EOFError:
-                print(f"{task.label} {task.batch}: its process died while it measured", flush=True)
-            process.join(20)
-        for _, process, _ in self._members:
-            process.kill()
-
-    @staticmethod
-    def _is_ready(member: tuple[Task, Any, Connection], deadline: float) -> bool:
-        task, process, pipe = member
-        try:
-            if pipe.poll(max(0.0, deadline - time.monotonic())):
-                print(f"{task.label} {task.batch}: {pipe.recv()}", flush=True)
-                return True
-            print(f"{task.label} {task.batch}: not ready in time", flush=True)
-        except EOFError:
-            print(f"{task.label} {task.batch}: its process died while it prepared", flush=True)
-        process.kill()
-        return False
+    def row(self, row: Row) -> None:
+        """Print it."""
+        time_us = "" if row.wall_us is None else f"{row.wall_us:9.1f} us"
+        status = "" if row.is_ok else row.status
+        print(f"{row.model:36} {row.batch:5} {row.variant:12}{time_us} {status}", flush=True)
 
 
 def show(rows: Sequence[Row]) -> None:
@@ -195,12 +127,16 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--models", nargs="*", default=USUAL, help="parts of labels; `all` for the whole zoo")
     parser.add_argument("--batch", type=int, nargs="*", default=BATCHES)
-    parser.add_argument("--peers", nargs="*", default=PEERS, choices=[v.name for v in VARIANTS])
+    parser.add_argument(
+        "--peers", nargs="*", default=PEERS, choices=[v.name for v in VARIANTS if v.is_general]
+    )
     parser.add_argument("--out", type=Path, default=Path("zoo.csv"))
-    parser.add_argument("--jobs", type=int, default=1, help="processes that prepare side by side")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that compile side by side")
     parser.add_argument("--resume", action="store_true", help="leave out what the file has")
-    parser.add_argument("--prepare-seconds", type=float, default=300, help="for one wave")
-    parser.add_argument("--max-seconds", type=float, default=float("inf"), help="begin no wave after these")
+    parser.add_argument("--tune", default="off", choices=["off", "fast", "full"])
+    parser.add_argument(
+        "--max-seconds", type=float, default=float("inf"), help="begin nothing that would end after these"
+    )
     parser.add_argument("--list", action="store_true", help="print the models and end")
     return parser.parse_args(arguments)
 
@@ -221,24 +157,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(model.label for model in models))
         return 0
-    started = time.monotonic()
     file = CsvFile(options.out, keep=options.resume)
-    rows, done = list(file.rows), {(row.model, row.batch) for row in file.rows}
-    tasks = [Task(model.label, batch) for batch in options.batch for model in models]
-    run = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
-
-    def take(task: Task, new: list[Row]) -> None:
-        rows.extend(new)
-        for row in new:
-            file.append(row)
-
-    left = [task for task in tasks if task.key not in done]
-    for first in range(0, len(left), options.jobs):
-        if time.monotonic() - started > options.max_seconds:
-            break
-        wave = left[first : first + options.jobs]
-        Wave(wave, ("dlrmc", *options.peers), run).measure(options.prepare_seconds, take)
-        print(f"{time.monotonic() - started:.0f} s", flush=True)
+    names = ("dlrmc", *options.peers)
+    variants = [variant for variant in VARIANTS if variant.name in names]
+    compile_options = CompileOptions(tune=options.tune)
+    tasks = pending(
+        [
+            ZooTask(Cell(1, 1), compile_options, model.label, batch)
+            for batch in options.batch
+            for model in models
+        ],
+        variants,
+        file.rows,
+    )
+    rows = sweep_with_jobs(
+        make_bench,
+        tasks,
+        variants,
+        file,
+        jobs=options.jobs,
+        max_seconds=options.max_seconds,
+        progress=Printed(),
+    )
+    rows = [*file.rows, *rows]
     show(rows)
     return 0 if all(row.is_ok for row in rows if row.variant == "dlrmc") else 1
 

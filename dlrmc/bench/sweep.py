@@ -18,12 +18,12 @@ from dlrmc.bench.check import Errors, check
 from dlrmc.bench.gpu_access import ALONE, GpuAccess
 from dlrmc.bench.machine import Machine, describe_machine
 from dlrmc.bench.progress import SILENT, Progress
-from dlrmc.bench.records import NO_SIZES, OK, CsvFile, Row, sizes_of
+from dlrmc.bench.records import NO_SIZES, OK, CsvFile, Row
 from dlrmc.bench.tasks import Task
 from dlrmc.bench.timing import PROTOCOL, CudaTimer, OtherClock, Schedule, Timer, Times, measure
 from dlrmc.bench.variants import Variant
 from dlrmc.bench.variants.runner import Runner
-from dlrmc.bench.work import CompileOptions, Work, cell_work
+from dlrmc.bench.work import CompileOptions, Work
 from dlrmc.errors import DlrmcError
 
 _MATMUL_PRECISIONS = (("fp32", "highest"), ("tf32", "high"))
@@ -116,12 +116,12 @@ def measure_cell(
     """One row for each variant of one cell; all failed where the cell itself cannot be made."""
     try:
         with torch.no_grad(), matmul_precision(task.options.precision):
-            work = cell_work(task.cell, bench.device, task.options, bench.gpu)
+            work = task.make_work(bench.device, bench.gpu)
     except Exception as error:
         for variant in variants:
             yield failed_row(bench.origin, task, variant, status=_failure(error))
         return
-    yield from measure_work(bench, work, variants, _facts(task), progress)
+    yield from measure_work(bench, work, variants, task.facts, progress)
 
 
 def measure_program(
@@ -188,11 +188,7 @@ def _check_alive(bench: Bench, variant: Variant) -> None:
 
 def failed_row(origin: Origin, task: Task, variant: Variant, status: str) -> Row:
     """The row of a variant that was not measured, because of what `status` says."""
-    return _row(origin, task.options, variant, _facts(task), status=status)
-
-
-def _facts(task: Task) -> dict[str, Any]:
-    return {"model": task.model, **sizes_of(task.cell)}
+    return _row(origin, task.options, variant, task.facts, status=status)
 
 
 def _row(

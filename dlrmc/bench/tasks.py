@@ -6,26 +6,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
+from dlrmc.bench.gpu_access import GpuAccess
 from dlrmc.bench.records import Row, sizes_of
 from dlrmc.bench.variants import Variant
-from dlrmc.bench.work import CompileOptions
+from dlrmc.bench.work import CompileOptions, Work, cell_work
 from dlrmc.bench.workload import Cell
 
 
 @dataclass(frozen=True)
 class Task:
-    """One cell in one precision."""
+    """One cell in one precision; another kind of work derives from it."""
 
     cell: Cell
     options: CompileOptions
     model: str = "dlrm"
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """The fields of its rows that say what is measured."""
+        return {"model": self.model, **sizes_of(self.cell)}
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """As `Row.key`."""
-        sizes = sizes_of(self.cell)
+        facts = self.facts
         names = ("num_cat", "batch", "dim", "bag", "rows", "dense", "bottom", "top")
-        return (self.model, self.options.precision, *(sizes[name] for name in names))
+        return (facts["model"], self.options.precision, *(facts[name] for name in names))
+
+    def make_work(self, device: torch.device, gpu: GpuAccess) -> Work:
+        """The model on the device, with its requests."""
+        return cell_work(self.cell, device, self.options, gpu)
 
 
 def pending(tasks: Sequence[Task], variants: Sequence[Variant], rows: Sequence[Row]) -> tuple[Task, ...]:

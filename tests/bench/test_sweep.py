@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from dlrmc.bench import sweep as sweep_module
+from dlrmc.bench import tasks as tasks_module
 from dlrmc.bench.progress import Progress
 from dlrmc.bench.records import CsvFile, Row, read_csv
 from dlrmc.bench.sweep import (
@@ -83,7 +84,7 @@ def test_a_cell_that_cannot_be_made_is_a_row_for_each_variant(monkeypatch: pytes
     def fail(*arguments: Any) -> Work:
         raise MemoryError("tables")
 
-    monkeypatch.setattr(sweep_module, "cell_work", fail)
+    monkeypatch.setattr(tasks_module, "cell_work", fail)
     assert [row.status for row in rows_of(cpu_bench(), GOOD, BAD)] == ["MemoryError: tables"] * 2
 
 

@@ -7,11 +7,19 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from tests.zoo import deepctr_models, plain_models, rechub_models, torchfm_models, torchrec_models
+from tests.zoo import (
+    deepctr_models,
+    paper_models,
+    plain_models,
+    rechub_models,
+    torchfm_models,
+    torchrec_models,
+)
 from tests.zoo.model import ZooModel
 
 MODELS: tuple[ZooModel, ...] = (
     *plain_models.MODELS,
+    *paper_models.MODELS,
     *torchfm_models.MODELS,
     *deepctr_models.MODELS,
     *rechub_models.MODELS,
@@ -21,6 +29,7 @@ MODELS: tuple[ZooModel, ...] = (
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "": "torch",
+        paper_models.LIBRARY: "torch",
         torchfm_models.LIBRARY: "torchfm",
         deepctr_models.LIBRARY: "deepctr_torch",
         rechub_models.LIBRARY: "torch_rechub",

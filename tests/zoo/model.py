@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -126,11 +127,18 @@ def _disturb(model: nn.Module) -> None:
 
 
 def on_device(example: Example, device: str) -> Example:
-    """The example on a device; deepctr-torch's modules keep the name of theirs in an attribute."""
+    """The example on a device.
+
+    deepctr-torch's modules keep the name of theirs in an attribute. Those of torchfm copy an array of NumPy's
+    to the device in every call, which no CUDA graph takes: it is put there once.
+    """
     model = example.model.to(device)
     for module in model.modules():
-        if isinstance(vars(module).get("device"), str):
-            module.device = device  # pyright: ignore[reportAttributeAccessIssue]
+        for name, value in list(vars(module).items()):
+            if isinstance(value, np.ndarray):
+                setattr(module, name, torch.as_tensor(value, device=device))
+            elif name == "device" and isinstance(value, str):
+                setattr(module, name, device)
     args, kwargs = pytree.tree_map_only(
         torch.Tensor, lambda tensor: tensor.to(device), (example.args, dict(example.kwargs))
     )
