@@ -12,13 +12,19 @@ from dlrmc.ir.op import map_operands
 INLINE_CONST_ELEMENTS = 4096
 
 
-def outline(graph: Graph, region: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, tuple[Node, ...]]:
+def outline(
+    graph: Graph,
+    region: Sequence[Node],
+    outputs: Sequence[Node],
+    inlined_elements: int = INLINE_CONST_ELEMENTS,
+) -> tuple[Graph, tuple[Node, ...]]:
     """Copy a region into a body of its own; the graph itself is not changed.
 
     Args:
         graph: the graph that holds the region.
         region: the nodes to copy, none of them a leaf.
         outputs: the values that the body yields: nodes of the region, or values that it only passes on.
+        inlined_elements: constants up to this size stand in the body; others are operands.
 
     Returns:
         The body, and for each of its inputs the value of `graph` that stands for it, in order of first use.
@@ -33,7 +39,7 @@ def outline(graph: Graph, region: Sequence[Node], outputs: Sequence[Node]) -> tu
             return twins[node]
         if node in inside:
             raise PassError(f"outlining %{node.name}", found="a region that is not in topological order")
-        if node.is_op("const") and node.type.numel <= INLINE_CONST_ELEMENTS:
+        if node.is_op("const") and node.type.numel <= inlined_elements:
             twins[node] = body.const(node.name, node.value, node.type)
         else:
             operands.append(node)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import many, one
 from dlrmc.ir.strided import VIEW_OPS, resolve_strided, row_strides
-from dlrmc.ir.subgraph import outline
+from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 
 ANCHORS = MappingProxyType(
     {
@@ -35,8 +35,13 @@ REREADING = ("argsort", "cumsum", "cumprod")
 BARE = (*LEAVES, "derive", "kernel", "item", "assemble")
 
 
-def form_kernels(graph: Graph) -> int:
+def form_kernels(graph: Graph, *, anchored_constants: bool = True) -> int:
     """Wrap every computing op into a kernel.
+
+    Args:
+        graph: changed in place.
+        anchored_constants: whether the kernel of an anchor reads constants from memory, as its implementation
+            does every operand; the stage of a row program has them in its body.
 
     Returns:
         How many kernels were formed.
@@ -48,18 +53,19 @@ def form_kernels(graph: Graph) -> int:
             continue
         if node.is_op(*VIEW_OPS) and not _must_materialise(graph, node):
             continue
-        _form(graph, node)
+        _form(graph, node, 0 if anchored_constants else INLINE_CONST_ELEMENTS)
         formed += 1
     _erase_unread(graph, graph.nodes)
     return formed
 
 
-def _form(graph: Graph, root: Node) -> None:
-    """Make the kernel whose result is `root`."""
+def _form(graph: Graph, root: Node, anchored_elements: int) -> None:
+    """Make the kernel whose result is `root`; that of an anchor holds constants up to so many elements."""
     anchor = _anchor_under(graph, root)
     impl = "map" if anchor is None else ANCHORS[anchor.op.name]
     region = _anchor_region(root, anchor) if anchor is not None else _map_region(graph, root)
-    body, operands = outline(graph, region, [root])
+    inlined = INLINE_CONST_ELEMENTS if anchor is None else anchored_elements
+    body, operands = outline(graph, region, [root], inlined)
     inside = set(region)
     in_order = [node for node in graph.nodes if node in inside]
     kernel = graph.add("kernel", (operands,), {"impl": impl}, name=root.name, body=body, place=root)

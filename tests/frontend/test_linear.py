@@ -32,6 +32,10 @@ CASES: dict[str, Callable[..., Any]] = {
     "baddbmm": lambda a, w, b, s: torch.baddbmm(s @ s.mT, s, s.mT, beta=0.5, alpha=2),
     "baddbmm_without_self": lambda a, w, b, s: torch.baddbmm(s @ s.mT, s, s.mT, beta=0),
     "mv": lambda a, w, b, s: torch.mv(a, w[0]),
+    "bilinear": lambda a, w, b, s: (
+        F.bilinear(a, a[:, :2], s.new_tensor(range(42)).view(7, 3, 2), b.new_ones(7)),
+        F.bilinear(s, s[..., :1], s[:, :, :1].reshape(8, 1).expand(8, 3).unsqueeze(-1)),
+    ),
     "dot": lambda a, w, b, s: torch.dot(a[0], a[1]),
     "convolution_of_width_1": lambda a, w, b, s: (
         F.conv1d(s.mT, w[:, :, None], b),

@@ -14,6 +14,7 @@ from tests.frontend.imported import Family, assert_equals_eager, run_family
 X = torch.tensor([[0.5, -1.0, 2.0, 2.0], [3.0, -0.5, 0.0, 3.0], [1.0, 1.0, -2.0, 0.25]])
 INTEGERS = torch.tensor([[7, -3, 4, 7], [0, 9, -8, 9], [1, 1, 1, 2]])
 GAPS = torch.tensor([[1.0, float("nan"), 3.0], [float("nan"), -1.0, 2.0]])
+EDGES = torch.tensor([-1.0, 0.0, 0.25, 2.0])
 ARGS = (X, INTEGERS, GAPS)
 
 CASES: dict[str, Callable[..., Any]] = {
@@ -41,6 +42,20 @@ CASES: dict[str, Callable[..., Any]] = {
     "cumsum_in_place_of_nan": lambda x, i, g: torch.cumsum(g, 1),
     "cumsum_of_another_dtype": lambda x, i, g: torch.cumsum(i, 1, dtype=torch.float32),
     "cumprod": lambda x, i, g: (torch.cumprod(x, 1), torch.cumprod(i, 1)),
+    "bucketize": lambda x, i, g: (
+        torch.bucketize(x, EDGES),
+        torch.bucketize(x, EDGES, right=True, out_int32=True),
+        torch.bucketize(g, EDGES),
+        torch.bucketize(g, EDGES, right=True),
+        torch.bucketize(i, torch.tensor([-3, 1, 7])),
+        torch.bucketize(x, EDGES[:0]),
+    ),
+    "searchsorted": lambda x, i, g: (
+        torch.searchsorted(EDGES, x),
+        torch.searchsorted(EDGES, x[0], side="right"),
+        torch.searchsorted(torch.sort(x, dim=1, stable=True)[0], x[:, 1:] + 0.25),
+        torch.searchsorted(torch.sort(i, dim=1, stable=True)[0], i[:, :2], right=True),
+    ),
     "flip": lambda x, i, g: (torch.flip(x, [1]), torch.flip(i, [0, -1])),
     "roll": lambda x, i, g: (torch.roll(x, 1, 1), torch.roll(x, (-1, 2), (0, 1))),
 }

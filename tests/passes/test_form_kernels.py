@@ -453,3 +453,33 @@ def test_what_nothing_reads_is_gone_but_inputs_are_not():
         return %y
     """)
     assert [node.name for node in graph.nodes] == ["x", "unused", "y"]
+
+
+def test_a_constant_part_of_a_linear_is_read_from_memory() -> None:
+    """Its kernel reads windows onto operands, and a body's constants have no address."""
+    graph = formed(
+        """
+        input %x : f32[4,3]
+        weight %w : f32[6,5] = "w"
+        const %c : f32[4,2] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0]
+        %v = linear([%x, %c], %w) : f32[4,6]
+        return %v
+        """
+    )
+    [kernel] = [node for node in graph.nodes if node.is_op("kernel")]
+    assert [operand.op.name for operand in kernel.inputs] == ["input", "const", "weight"]
+    assert not any(inner.is_op("const") for inner in kernel.body.nodes)
+
+
+def test_a_linear_reads_one_constant_many_times() -> None:
+    graph = formed(
+        """
+        input %x : f32[4,3]
+        weight %w : f32[6,5] = "w"
+        const %c : f32[1,1] = [2.0]
+        %e = expand(%c) {shape=[4,2]} : f32[4,2]
+        %v = linear([%x, %e], %w) : f32[4,6]
+        return %v
+        """
+    )
+    assert kernels(graph) == ["linear: expand linear"]

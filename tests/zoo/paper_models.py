@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.zoo import paper_interactions
+from tests.zoo import paper_interactions, paper_sequences, paper_tasks
 from tests.zoo.model import ZooModel
 
 LIBRARY = "paper"
-MODELS: tuple[ZooModel, ...] = tuple(
-    ZooModel(LIBRARY, name, maker, name) for name, maker in paper_interactions.MAKERS
-)
+_MAKERS = (*paper_interactions.MAKERS, *paper_sequences.MAKERS, *paper_tasks.MAKERS)
+
+MODELS: tuple[ZooModel, ...] = tuple(ZooModel(LIBRARY, name, maker, name) for name, maker in _MAKERS)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from dlrmc.frontend.aten import (
     attention,
+    buckets,
     convolution,
     create,
     division,
@@ -41,6 +42,7 @@ _FAMILIES: tuple[tuple[tuple[tuple[str, ...], ImportFunction], ...], ...] = (
     reduce.IMPORTERS,
     normalise.IMPORTERS,
     order.IMPORTERS,
+    buckets.IMPORTERS,
     index.IMPORTERS,
     mask.IMPORTERS,
     update.IMPORTERS,

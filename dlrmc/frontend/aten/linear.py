@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlrmc.frontend.builder import Builder
 from dlrmc.frontend.call import Call
+from dlrmc.frontend.refusal import Refused
 from dlrmc.ir.graph import Node
 
 
@@ -66,6 +67,24 @@ def dot(builder: Builder, call: Call) -> Node:
     return builder.view(builder.inner("mm", row, column), ())
 
 
+def trilinear(builder: Builder, call: Call) -> Node:
+    """`x1 @ weight[n] @ x2` of every row, [B, N], as `torch.nn.functional.bilinear` spells it."""
+    axes = tuple(tuple(call[name]) for name in ("expand1", "expand2", "expand3", "sumdim"))
+    if axes != _BILINEAR:
+        raise Refused(
+            f"_trilinear with expanded and summed dimensions {axes}; that of bilinear is {_BILINEAR}"
+        )
+    left, weight, right = call.tensor("i1"), call.tensor("i2"), call.tensor("i3")
+    n, width, other = weight.shape
+    rows = builder.inner_view(builder.inner("permute", weight, perm=(0, 2, 1)), (n * other, width))
+    turned = builder.op("linear", ((left,), rows, None), name=f"{builder.name}_linear")
+    parts = builder.inner_view(turned, (left.shape[0], n, other))
+    products = builder.inner("mul", parts, builder.inner_view(right, (right.shape[0], 1, other)))
+    return builder.op("sum", (products,), {"dims": (2,)})
+
+
+_BILINEAR = ((1, 3), (0,), (1, 2), (2, 3))
+
 IMPORTERS = (
     (("aten.linear.default",), linear),
     (("aten.addmm.default",), addmm),
@@ -74,4 +93,5 @@ IMPORTERS = (
     (("aten.baddbmm.default",), baddbmm),
     (("aten.mv.default",), mv),
     (("aten.dot.default",), dot),
+    (("aten._trilinear.default",), trilinear),
 )
