@@ -20,10 +20,10 @@ from typing import Any, Final
 
 import torch
 from torch import fx
-from torch.fx.node import map_arg
 
 from dlrmc.compile import compile as compile_program
-from dlrmc.errors import DlrmcError, FallbackWarning, FrontendError, InputError, OptionError
+from dlrmc.errors import DlrmcError, FallbackWarning, InputError, OptionError
+from dlrmc.frontend.dynamo_graph import dynamic_sizes, export_graph, id_counts, plain_number
 from dlrmc.options import Options
 from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.picking import picker
@@ -110,7 +110,11 @@ class GraphCalls:
         taken = {*self._weights, *self._numbers}
         self._tensors = [place for place, _pair in pairs if place not in taken]
         self._pick_weights, self._pick_tensors = picker(self._weights), picker(self._tensors)
-        self._sizes = _dynamic_sizes([(place, placeholders[place]) for place in self._tensors])
+        self._counts = id_counts(graph.graph, self._tensors)
+        self._sizes = dynamic_sizes([(place, placeholders[place]) for place in self._tensors])
+        self._keys = self._numbers, self._sizes
+        if self._counts:  # the numbers of ids are no part of the key, as long as no program needs them
+            self._keys = self._without_counts(placeholders)
         self._latest: dict[tuple[Any, ...], _Program] = {}
         self._known: OrderedDict[tuple[Any, ...], _Program] = OrderedDict()
 
@@ -118,27 +122,55 @@ class GraphCalls:
         """The graph's results, a tuple."""
         if self._is_eager:
             return self._graph(*args)
-        numbers = [_number(args[place]) for place in self._numbers]
-        sizes = (*numbers, *[args[place].shape[dim] for place, dim in self._sizes])
-        weights = tuple(self._pick_weights(args))
+        sizes, weights = self._sizes_of(args), tuple(self._pick_weights(args))
         program = self._latest.get(sizes)
         # Dynamo may call one graph for several modules.
         if program is None or not all(map(is_, program.weights, weights)):
-            program = self._find(sizes, weights, args)
+            program = self._find(weights, args)
             if program is None:
                 return self._graph(*args)
         return program.compiled.call_positional(tuple(self._pick_tensors(args)))
 
-    def _find(self, sizes: tuple[Any, ...], weights: tuple[Any, ...], args: Sequence[Any]) -> _Program | None:
+    def _sizes_of(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        numbers, sizes = self._keys
+        return (
+            *[plain_number(args[place]) for place in numbers],
+            *[args[place].shape[dim] for place, dim in sizes],
+        )
+
+    def _without_counts(self, placeholders: Sequence[fx.Node]) -> tuple[list[int], list[tuple[int, int]]]:
+        counts = {*self._counts.values()}
+        numbers = [n for n in self._numbers if str(placeholders[n].meta.get("example_value")) not in counts]
+        sizes = [
+            (place, dim)
+            for place, dim in self._sizes
+            if str(placeholders[place].meta["example_value"].shape[dim]) not in counts
+        ]
+        return numbers, sizes
+
+    def _compile(self, args: Sequence[Any]) -> Compiled:
+        """A program for these arguments; for any number of ids where it can take them."""
+        if self._counts:
+            try:
+                exported = export_graph(self._graph, self._weights, self._numbers, args, self._counts)
+                compiled = compile_program(exported, **self._options)
+                if compiled.takes_any_counts(len({*self._counts.values()})):
+                    return compiled
+            except DlrmcError as error:
+                _LOGGER.info("a graph of torch.compile is compiled for each number of ids: %s", error)
+            self._counts, self._keys = {}, (self._numbers, self._sizes)
+        return compile_program(export_graph(self._graph, self._weights, self._numbers, args), **self._options)
+
+    def _find(self, weights: tuple[Any, ...], args: Sequence[Any]) -> _Program | None:
         """The program for these sizes and weights, or None where it runs in eager mode from now on."""
-        key = (sizes, *map(id, weights))
         with self._lock:
+            sizes = self._sizes_of(args)
+            key = (sizes, *map(id, weights))
             if key in self._known:  # it holds the weights, so the ids are theirs
                 self._latest[sizes] = self._known[key]
                 return self._known[key]
             try:
-                exported = export_graph(self._graph, self._weights, self._numbers, args)
-                compiled = compile_program(exported, **self._options)
+                compiled = self._compile(args)
             except (InputError, OptionError):
                 raise
             except DlrmcError as error:
@@ -148,6 +180,8 @@ class GraphCalls:
                 message = f"a graph of torch.compile runs in eager mode: {error}"
                 warnings.warn(FallbackWarning(message), stacklevel=2)
                 return None
+            sizes = self._sizes_of(args)  # with numbers of ids, where no program takes any
+            key = (sizes, *map(id, weights))
             self._known[key] = self._latest[sizes] = _Program(weights, compiled)
             if len(self._known) > MAX_SPECIALISATIONS:
                 self._give_up_first()
@@ -163,81 +197,6 @@ class GraphCalls:
         gone.compiled.check()
 
 
-def export_graph(
-    graph: fx.GraphModule, weights: Sequence[int], numbers: Sequence[int], args: Sequence[Any]
-) -> torch.export.ExportedProgram:
-    """A Dynamo graph for one set of arguments as an exported program.
-
-    Args:
-        graph: is not changed.
-        weights: the numbers of the placeholders that become parameters and buffers.
-        numbers: the numbers of those that become Python numbers.
-        args: for all placeholders.
-
-    Raises:
-        FrontendError: torch cannot export it.
-    """
-    copy = fx.Graph()
-    copy.output(copy.graph_copy(graph.graph, mapping := {}))
-    module = fx.GraphModule(graph, copy)
-    originals = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    nodes = [mapping[node] for node in originals]
-    for place in weights:
-        _make_weight(module, nodes[place], args[place])
-    for place in numbers:
-        _make_number(module, nodes[place], _number(args[place]))
-    chosen = {*weights, *numbers}
-    rest = [place for place in range(len(nodes)) if place not in chosen]
-    for place in rest:
-        nodes[place]._rename(_plain_name(nodes[place].name))  # another name where a value has this one
-        nodes[place].target = nodes[place].name
-    module.graph.lint()
-    module.recompile()
-    try:
-        with torch.no_grad():
-            return torch.export.export(module, tuple(args[place] for place in rest), strict=False)
-    except Exception as error:
-        raise FrontendError(
-            "a graph of torch.compile",
-            found=f"torch could not export it: {type(error).__name__}: {error}",
-            expected="a graph that torch.export takes",
-        ) from error
-
-
-def _make_weight(module: fx.GraphModule, node: fx.Node, value: torch.Tensor) -> None:
-    """Turn a placeholder into an attribute of the module."""
-    name = node.name if hasattr(module, _plain_name(node.name)) else _plain_name(node.name)
-    if isinstance(value, torch.nn.Parameter):
-        module.register_parameter(name, value)
-    else:
-        module.register_buffer(name, value)
-    with module.graph.inserting_before(node):
-        attribute = module.graph.get_attr(name)
-    node.replace_all_uses_with(attribute)
-    module.graph.erase_node(node)
-
-
-def _make_number(module: fx.GraphModule, node: fx.Node, value: float) -> None:
-    """Put a number wherever a placeholder, or what `.item()` reads from it, is used."""
-    for user in list(node.users):
-        if user.op == "call_method" and user.target == "item":
-            _make_number(module, user, value)
-            continue
-        user.args = map_arg(user.args, lambda each: value if each is node else each)
-        user.kwargs = map_arg(user.kwargs, lambda each: value if each is node else each)
-    module.graph.erase_node(node)
-
-
-def _dynamic_sizes(tensors: Sequence[tuple[int, fx.Node]]) -> list[tuple[int, int]]:
-    """Placeholder and dimension of each size that may vary, the same size of several tensors once."""
-    found: dict[str, tuple[int, int]] = {}
-    for place, node in tensors:
-        for dim, size in enumerate(getattr(node.meta.get("example_value"), "shape", ())):
-            if not isinstance(size, int):
-                found.setdefault(str(size), (place, dim))
-    return list(found.values())
-
-
 def _is_weight(node: fx.Node, value: Any) -> bool:
     """Whether Dynamo took the tensor from a module's parameters or buffers."""
     if isinstance(value, torch.nn.Parameter):
@@ -251,16 +210,6 @@ def _is_number(node: fx.Node, value: Any) -> bool:
         return True
     is_read = all(user.op == "call_method" and user.target == "item" for user in node.users)
     return value.ndim == 0 and value.device.type == "cpu" and bool(node.users) and is_read
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, torch.Tensor) else value
-
-
-def _plain_name(name: str) -> str:
-    """The user's name in Dynamo's: `dense` for `l_dense_`."""
-    plain = name.removeprefix("l_").rstrip("_")
-    return plain if plain.isidentifier() else name
 
 
 def _wants_gradient(value: Any) -> bool:

@@ -216,3 +216,47 @@ def test_the_backend_is_listed_and_found_without_an_import(tmp_path: Path) -> No
         assert "dlrmc.dynamo" in sys.modules
     """
     run_as_installed(textwrap.dedent(script), tmp_path)
+
+
+class Jagged(nn.Module):
+    """Two tables of bags of any length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(2)
+        self.tables = nn.ModuleList(nn.EmbeddingBag(5, 2, mode="sum") for _ in range(2))
+
+    def forward(self, ids: list[torch.Tensor], offsets: torch.Tensor) -> torch.Tensor:
+        return torch.cat([table(each, offsets) for table, each in zip(self.tables, ids, strict=True)], dim=1)
+
+
+def jagged(batch: int, *counts: int) -> tuple[list[torch.Tensor], torch.Tensor]:
+    torch.manual_seed(sum(counts))
+    offsets = torch.sort(torch.randint(0, min(counts) + 1, (batch,))).values
+    return [torch.randint(0, 5, (count,)) for count in counts], offsets.index_fill(0, torch.tensor([0]), 0)
+
+
+def test_numbers_of_ids_are_no_sizes(graphs: list[Any]) -> None:
+    model = Jagged().eval()
+    compiled = torch.compile(model, backend=dynamo.backend, options={"target": "emulate"}, dynamic=True)
+    for counts in [(6, 7), (9, 4), (30, 31), (4, 5), (12, 3)]:
+        for batch in (3, 2):
+            args = jagged(batch, *counts)
+            torch.testing.assert_close(compiled(*args), model(*args))
+    (graph,) = graphs
+    assert len(graph._known) == 2  # one for each batch
+
+
+class Counted(Jagged):
+    """Uses a number of ids."""
+
+    def forward(self, ids: list[torch.Tensor], offsets: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids, offsets) / ids[0].shape[0] + ids[1].sum()
+
+
+def test_numbers_of_ids_that_are_used_otherwise_are_sizes() -> None:
+    model = Counted().eval()
+    compiled = torch.compile(model, backend=dynamo.backend, options={"target": "emulate"}, dynamic=True)
+    for counts in [(6, 7), (9, 4), (30, 31), (6, 8)]:
+        args = jagged(3, *counts)
+        torch.testing.assert_close(compiled(*args), model(*args))

@@ -78,6 +78,10 @@ class Compiled:
         results = self._quick(args)
         return self(*args) if results is None else results
 
+    def takes_any_counts(self, counts: int) -> bool:
+        """Whether so many dynamic sizes, and no others, are numbers of ids that may differ in each call."""
+        return counts == 0
+
     def call_known(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The results of a call that looks like an earlier good one; None of any other, which has not run.
 

@@ -67,6 +67,14 @@ class DynamicCompiled(Compiled):
             return self._call_padded(self._padding, batches, args, kwargs)
         return self._call_exact(args, kwargs)
 
+    def call_positional(self, args: tuple[Any, ...]) -> Any:
+        """The results for positional arguments alone, as of a call."""
+        return self(*args)
+
+    def takes_any_counts(self, counts: int) -> bool:
+        """See `Compiled.takes_any_counts`."""
+        return self._specialiser.counts_alone(counts)
+
     def bind(self, *args: Any, **kwargs: Any) -> Step:
         """A step with fixed addresses and sizes; see `Compiled.bind`."""
         return self._of_call(args, kwargs).bind(*args, **kwargs)

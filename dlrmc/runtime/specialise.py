@@ -117,6 +117,10 @@ class Specialiser:
             hint="leave the option out: each set of sizes is built when a call first has it",
         )
 
+    def counts_alone(self, counts: int) -> bool:
+        """Whether the dynamic sizes are so many numbers of ids, and nothing else."""
+        return len(self._dynamic) == counts and all(each.is_count for each in self._dynamic)
+
     def padding(self) -> Padding | None:
         """How requests are padded to the batches of the options, if they are.
 
