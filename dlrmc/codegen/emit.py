@@ -13,7 +13,7 @@ from dlrmc.codegen.source import KernelContext, KernelSource, ModuleSource
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.printer import print_graph
-from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.strided import VIEW_OPS, input_window
 from dlrmc.schedule.limits import DeviceLimits
 from dlrmc.schedule.plan import BufferRef, Launch, Plan
 
@@ -64,13 +64,17 @@ def emit_kernel(
     is_chained: bool = False,
 ) -> KernelSource:
     """The CUDA source of one launch, under a name that is unique in its module."""
+    windows = [input_window(operand) for operand in launch.kernel.inputs]
     context = KernelContext(
         name=name,
         operand_strides=launch.operand_strides,
         result_strides=launch.result_strides,
         indirect_operands=tuple(is_indirect(buffer) for buffer in launch.operands),
         indirect_results=tuple(is_indirect(buffer) for buffer in launch.results),
-        operand_names=tuple(operand.name for operand in launch.kernel.inputs),
+        operand_names=tuple(
+            operand.name if window is None else window.root.name
+            for operand, window in zip(launch.kernel.inputs, windows, strict=True)
+        ),
         first_site=first_site,
         limits=limits,
         operand_alignments=tuple(alignment_bytes(buffer) for buffer in launch.operands),
@@ -78,6 +82,7 @@ def emit_kernel(
         precision=precision,
         counted_operands=tuple(buffer.has_count for buffer in launch.operands),
         is_chained=is_chained,
+        operand_firsts=tuple(0 if window is None else window.offset for window in windows),
     )
     source = find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
     if len(source.params) > LARGEST_PARAMETERS:

@@ -15,6 +15,8 @@ class FaultSites:
         self._kernel = context.name
         self._first = context.first_site
         self._operands = dict(zip(body.inputs, context.operand_names, strict=True))
+        firsts = context.operand_firsts or (0,) * len(body.inputs)
+        self._firsts = dict(zip(body.inputs, firsts, strict=True))
         self._sites: list[FaultSite] = []
 
     def number(self, ids: Node, kind: str) -> int:
@@ -22,7 +24,7 @@ class FaultSites:
         root = ids
         while is_view(root):
             root = one(root.operands[0])
-        site = FaultSite(self._kernel, self._operands.get(root, root.name), kind)
+        site = FaultSite(self._kernel, self._operands.get(root, root.name), kind, self._firsts.get(root, 0))
         if site not in self._sites:
             self._sites.append(site)
         return self._first + self._sites.index(site)

@@ -27,11 +27,13 @@ class FaultSite:
         kernel: the kernel's name.
         operand: the name of the value that holds the ids or the offsets.
         kind: "id", "offset" or "index".
+        first: the position in that value of the first element that the kernel reads.
     """
 
     kernel: str
     operand: str
     kind: str
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class KernelContext:
         counted_operands: for each operand, whether its number of elements stands behind the pointer in the
             slot; empty where none does.
         is_chained: whether other kernels run before or behind it in a request.
+        operand_firsts: for each operand, the position of its first element in the user's value, for fault
+            sites; empty where all begin with it.
     """
 
     name: str
@@ -69,6 +73,7 @@ class KernelContext:
     precision: str = "fp32"
     counted_operands: tuple[bool, ...] = ()
     is_chained: bool = False
+    operand_firsts: tuple[int, ...] = ()
 
     def count(self, place: int, pointer: str) -> str:
         """The C expression of the number of elements of an operand; empty where the type says it."""

@@ -55,6 +55,15 @@ def resolve_strided(node: Node, root_strides: dict[Node, tuple[int, ...]] | None
     return None if base is None else _apply(node, base)
 
 
+def input_window(node: Node) -> Strided | None:
+    """The window of a view that is one run of an input's elements, which a kernel can read where they are."""
+    if not node.is_op(*VIEW_OPS):
+        return None
+    window = resolve_strided(node)
+    is_run = window is not None and window.root.is_op("input") and window.is_contiguous
+    return window if is_run else None
+
+
 def _apply(node: Node, base: Strided) -> Strided | None:
     attributes = node.attributes
     match node.op.name:

@@ -2,7 +2,8 @@
 
 A heavy op (an anchor) gets an implementation of its own. All other ops are mapped: one thread computes one
 element of the region's root, and producers that nothing else reads are computed in place. Afterwards no bare
-op is left but leaves, derived weights, buffers assembled in place and the kernels themselves.
+op is left but leaves, derived weights, buffers assembled in place, runs of an input's elements and the
+kernels themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from types import MappingProxyType
 
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import many, one
-from dlrmc.ir.strided import VIEW_OPS, resolve_strided, row_strides
+from dlrmc.ir.strided import VIEW_OPS, input_window, resolve_strided, row_strides
 from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 
 ANCHORS = MappingProxyType(
@@ -115,7 +116,9 @@ def _must_materialise(graph: Graph, view: Node) -> bool:
 
 
 def _reads_directly(user: Node, view: Node) -> bool:
-    if user.is_op("kernel", "assemble", "derive"):
+    if user.is_op("kernel"):
+        return input_window(view) is None
+    if user.is_op("assemble", "derive"):
         return True
     return user.is_op(*ANCHORS) and not absorbs(user, view)
 

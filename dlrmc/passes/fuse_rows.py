@@ -146,13 +146,12 @@ def _is_member(node: Node, tags: Mapping[Node, RowTag]) -> bool:
 
 
 def _number_regions(graph: Graph, members: frozenset[Node]) -> dict[Node, int]:
-    """The region of each member: one later than that of anything it reads through a node that is none."""
+    """The region of each member: one later than that of any member it reads through a node that is none."""
     level: dict[Node, int] = {}
     for node in graph.nodes:
         steps = [0]
         for operand in node.inputs:
-            is_cut = node in members and not operand.is_op("input") and not _is_resident(operand)
-            is_cut = is_cut and (operand not in members or _is_jagged(node, operand))
+            is_cut = operand in members and (node not in members or _is_jagged(node, operand))
             steps.append(level[operand] + is_cut)
         level[node] = max(steps)
     numbers = {node: level[node] for node in graph.nodes if node in members}

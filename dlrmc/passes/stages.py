@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import Final
 
 from dlrmc.ir.graph import LEAVES
+from dlrmc.ir.strided import VIEW_OPS
 
 _AFTER: Final = MappingProxyType(
     {
-        # Every op that computes is inside a kernel.
-        "form-kernels": (*LEAVES, "derive", "kernel", "item", "assemble"),
+        # Every op that computes is inside a kernel; views of inputs may be operands of kernels.
+        "form-kernels": (*LEAVES, "derive", "kernel", "item", "assemble", *VIEW_OPS),
     }
 )
 

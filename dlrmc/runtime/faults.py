@@ -103,14 +103,15 @@ class FaultLog:
         """The error that names the input, the position, the value, the limit and the call."""
         site = self._sites[fault.site]
         path = self._paths.get(site.operand, f"%{site.operand}")
+        position = site.first + fault.position
         others = f", the first of {fault.count} checks that failed" if fault.count > 1 else ""
         return BoundsError(
             f"{path} in call {fault.call}",
-            found=f"{site.kind} {fault.value} at position {fault.position}{others}",
+            found=f"{site.kind} {fault.value} at position {position}{others}",
             expected=_RULES[site.kind].format(limit=fault.limit),
             hint="the scores of that call are not valid; later calls are not affected",
             input=path,
-            position=fault.position,
+            position=position,
             value=fault.value,
             limit=fault.limit,
             call=fault.call,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import many
-from dlrmc.ir.strided import packed_strides
+from dlrmc.ir.strided import Strided, input_window, packed_strides
 from dlrmc.ir.types import TensorType, TupleType
 from dlrmc.schedule.arena import Interval, pack
 from dlrmc.schedule.plan import BufferRef
@@ -59,6 +59,10 @@ def place(
         _assign(operands, node, BufferRef("resident", index))
     for index, node in enumerate(graph.outputs):
         _assign(operands, node, BufferRef("output", index))
+    for node in graph.nodes:
+        window = input_window(node)
+        if window is not None:
+            _assign(operands, node, _at(operands[window.root].buffer, window, node.type.dtype.size_bytes))
     sizes: list[int] = []
     # Users first: an assembled buffer is placed before the parts that are slices of it.
     for node in reversed(graph.nodes):
@@ -78,6 +82,11 @@ def place(
         {key: _at_offset(placement, offsets) for key, placement in results.items()},
         arena_bytes,
     )
+
+
+def _at(buffer: BufferRef, window: Strided, element_bytes: int) -> BufferRef:
+    """Where a run of a buffer's elements begins; it has as many as its type says."""
+    return replace(buffer, offset_bytes=window.offset * element_bytes, has_count=False)
 
 
 def result_types(kernel: Node) -> tuple[TensorType, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.strided import input_window
 from dlrmc.schedule.bag_counts import read_by_bags_alone
 from dlrmc.schedule.buffers import Placements, place, result_types
 from dlrmc.schedule.plan import Launch, Plan, Slot
@@ -44,7 +45,8 @@ def build_plan(graph: Graph, counted: Sequence[int] = ()) -> Plan:
 
 def _check_formed(graph: Graph) -> None:
     for node in graph.nodes:
-        if not node.is_op("input", "kernel", "item", "assemble", *RESIDENT_OPS):
+        is_placed = node.is_op("input", "kernel", "item", "assemble", *RESIDENT_OPS)
+        if not is_placed and input_window(node) is None:
             raise PassError(
                 f"planning @{graph.name}",
                 found=f"%{node.name} = {node.op.name} outside of a kernel",
