@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from dlrmc.codegen.code_blocks import CodeBlocks
-from dlrmc.codegen.expressions import ExpressionWriter, Indices
+from dlrmc.codegen.expressions import ExpressionWriter, Indices, Rehearsal
 from dlrmc.codegen.index_expressions import dot, render, unravel, variable
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.rows.layout import Copy
@@ -16,20 +16,28 @@ from dlrmc.codegen.scalar_types import loaded, stored
 from dlrmc.ir.graph import Node
 from dlrmc.schedule.row_tiles import Tile
 
+# Where as many elements share a reduction, a warp computes it once: the shuffles cost less than repeating it.
+SHORTEST_LINE = 12
+
 INCLUDES = ("scalars.cuh", "math.cuh", "faults.cuh", "reduce.cuh")
 
 
 def emit_map_stage(stage: Node, context: StageContext) -> StageText:
     """The loop that computes and writes every element of a map stage's result."""
-    result = context.places.result(stage)
-    return _loop(stage, stage.body.outputs[0], result.pointer, result.strides, context)
+    result, value = context.places.result(stage), stage.body.outputs[0]
+    roots = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+    axis = _line_axis(value, roots, context)
+    if axis is not None:
+        return _line_loop(value, axis, roots, result.pointer, result.strides, context)
+    return _element_loop(value, roots, result.pointer, result.strides, context)
 
 
 def emit_copy(copy: Copy, context: StageContext) -> StageText:
     """The loop that copies one part into an operand tile."""
     part = copy.part
     pointer = f"{copy.buffer.name} + {part.offset}" if part.offset else copy.buffer.name
-    return _loop(copy.stage, part.value, pointer, part.strides, context)
+    roots = dict(zip(copy.stage.body.inputs, copy.stage.inputs, strict=True))
+    return _element_loop(part.value, roots, pointer, part.strides, context)
 
 
 def emit_store(value: Node, context: StageContext) -> StageText:
@@ -39,13 +47,6 @@ def emit_store(value: Node, context: StageContext) -> StageText:
     return _element_loop(value, roots, place.pointer, place.strides, context)
 
 
-def _loop(
-    stage: Node, value: Node, pointer: str, strides: tuple[int, ...], context: StageContext
-) -> StageText:
-    roots = dict(zip(stage.body.inputs, stage.inputs, strict=True))
-    return _element_loop(value, roots, pointer, strides, context)
-
-
 def _element_loop(
     value: Node, roots: Mapping[Node, Node], pointer: str, strides: tuple[int, ...], context: StageContext
 ) -> StageText:
@@ -53,28 +54,100 @@ def _element_loop(
 
     `roots` are the values of the tile's graph that the stage reads, by their name in the stage.
     """
-    tile_rows = context.places.tile.rows
-    per_row = value.type.numel // tile_rows
-    blocks = CodeBlocks()
+    per_row = value.type.numel // context.places.tile.rows
+    writer = _writer(CodeBlocks(), roots, context)
+
+    def body() -> None:
+        indices = unravel(variable("i", value.type.numel), value.shape)
+        _write_element(writer, value, indices, pointer, strides)
+
+    head = f"for (int i = thread; i < {_count(per_row)}; i += {context.threads})"
+    writer.loop(head, "i", body, is_uniform=False)
+    warps = math.ceil(value.type.numel / WARP_LANES)
+    return StageText((), writer.blocks.lines, INCLUDES, warps)
+
+
+def _line_loop(
+    value: Node,
+    axis: int,
+    roots: Mapping[Node, Node],
+    pointer: str,
+    strides: tuple[int, ...],
+    context: StageContext,
+) -> StageText:
+    """One line along `axis` a warp and turn: its lanes share the line's reductions, then its elements."""
+    length = value.shape[axis]
+    lines = value.type.numel // length
+    # Uniform: all lanes of a warp have the same line.
+    writer = _writer(CodeBlocks(is_uniform=True), roots, context, lane="lane")
+
+    def element() -> None:
+        _write_element(writer, value, _in_line(value, axis), pointer, strides)
+
+    def line() -> None:
+        head = f"for (int e = lane; e < {length}; e += {WARP_LANES})"
+        writer.loop(head, "e", element, is_uniform=False)
+
+    writer.blocks.write(f"const int lane = thread % {WARP_LANES};")
+    count = _count(lines // context.places.tile.rows)
+    head = f"for (int line = thread / {WARP_LANES}; line < {count}; line += {context.threads // WARP_LANES})"
+    writer.loop(head, "line", line, is_uniform=True)
+    return StageText((), writer.blocks.lines, INCLUDES, lines)
+
+
+def _in_line(value: Node, axis: int) -> Indices:
+    """The index of element `e` of line `line`."""
+    length = value.shape[axis]
+    around = (*value.shape[:axis], *value.shape[axis + 1 :])
+    outer = unravel(variable("line", value.type.numel // length), around)
+    return (*outer[:axis], variable("e", length), *outer[axis:])
+
+
+def _line_axis(value: Node, roots: Mapping[Node, Node], context: StageContext) -> int | None:
+    """The last dimension along which each long reduction is one for the whole line; None if there is none."""
+    for axis in reversed(range(1, value.type.rank)):
+        rehearsal = _rehearse_line(value, axis, roots, context)
+        is_shared = max(rehearsal.hoisted_terms, default=0) >= SHORTEST_LINE
+        if value.shape[axis] >= SHORTEST_LINE and is_shared:
+            return axis if max(rehearsal.inside_terms, default=0) < SHORTEST_LINE else None
+    return None
+
+
+def _rehearse_line(value: Node, axis: int, roots: Mapping[Node, Node], context: StageContext) -> Rehearsal:
+    """Which reductions would stand before the loop over a line's elements, and which inside."""
+    writer = _writer(CodeBlocks(), roots, context)
+    writer.blocks.declare("line")
+
+    def element() -> None:
+        writer.value(value, _in_line(value, axis))
+
+    return writer.rehearse("e", element)
+
+
+def _writer(
+    blocks: CodeBlocks, roots: Mapping[Node, Node], context: StageContext, *, lane: str = ""
+) -> ExpressionWriter:
     places = {inner: context.places.of(outer) for inner, outer in roots.items()}
-    writer = ExpressionWriter(
+    return ExpressionWriter(
         blocks,
         _loader(places),
         context.tables,
         context.sites,
+        lane=lane,
         first_position=lambda root: _first_position(roots.get(root, root), context.places.tile),
     )
 
-    def body() -> None:
-        indices = unravel(variable("i", value.type.numel), value.shape)
-        text = writer.value(value, indices)
-        target = f"({pointer})[{render(dot(indices, strides))}]"
-        blocks.write(f"{target} = {stored(text, value.type.dtype)};")
 
-    count = "rows" if per_row == 1 else f"rows * {per_row}"
-    writer.loop(f"for (int i = thread; i < {count}; i += {context.threads})", "i", body, is_uniform=False)
-    warps = math.ceil(value.type.numel / WARP_LANES)
-    return StageText((), blocks.lines, INCLUDES, warps)
+def _write_element(
+    writer: ExpressionWriter, value: Node, indices: Indices, pointer: str, strides: tuple[int, ...]
+) -> None:
+    text = writer.value(value, indices)
+    target = f"({pointer})[{render(dot(indices, strides))}]"
+    writer.blocks.write(f"{target} = {stored(text, value.type.dtype)};")
+
+
+def _count(per_row: int) -> str:
+    return "rows" if per_row == 1 else f"rows * {per_row}"
 
 
 def _first_position(value: Node, tile: Tile) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from dlrmc.codegen.rows.map_stage import SHORTEST_LINE
 from dlrmc.emulator.launch import run_launches
 from dlrmc.emulator.module import EmulatedModule
 from dlrmc.emulator.orders import run_all_orders
@@ -56,10 +57,16 @@ def test_crosses_lookups_attention_and_norms(own_cache, batch):
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize(("heads", "width"), [(1, 32), (2, 6)])
-def test_attention_with_time_in_front(own_cache, batch, heads, width):
-    case = row_case(attention_model(batch, 5, heads, width))
+@pytest.mark.parametrize(("time", "heads", "width"), [(5, 1, 32), (5, 2, 6), (13, 2, 6), (33, 1, 4)])
+def test_attention_with_time_in_front(own_cache, batch, time, heads, width):
+    case = row_case(attention_model(batch, time, heads, width))
     assert_right(case, run(case, own_cache))
+
+
+def test_a_warp_computes_what_the_elements_of_a_line_share_once(own_cache):
+    long, short = (row_case(attention_model(5, time, 1, 4)) for time in (SHORTEST_LINE, SHORTEST_LINE - 1))
+    assert kernel(long).text.count("warp_reduce<") == 2
+    assert "warp_reduce<" not in kernel(short).text
 
 
 def test_tensor_cores_serve_wide_layers_and_many_features(own_cache):
@@ -77,13 +84,17 @@ def test_a_block_works_on_several_tiles_in_turn(own_cache):
     assert_right(case, run(case, own_cache))
 
 
-@pytest.mark.parametrize("text", [dot_model(9, tables=4, dim=5), mixed_model(9)])
+@pytest.mark.parametrize(
+    "text", [dot_model(9, tables=4, dim=5), mixed_model(9), attention_model(9, 13, 2, 6)]
+)
 def test_the_order_of_threads_does_not_matter(own_cache, text):
     case = row_case(text)
     assert_right(case, run(case, own_cache, every_order=True))
 
 
-@pytest.mark.parametrize("text", [dot_model(19, tables=13, dim=16, top=33), mixed_model(19)])
+@pytest.mark.parametrize(
+    "text", [dot_model(19, tables=13, dim=16, top=33), mixed_model(19), attention_model(19, 13, 2, 6)]
+)
 def test_no_byte_past_a_buffer_is_touched(own_cache, text):
     case = row_case(text)
     module = EmulatedModule.build(
