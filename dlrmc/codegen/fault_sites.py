@@ -14,9 +14,10 @@ class FaultSites:
     def __init__(self, body: Graph, context: KernelContext) -> None:
         self._kernel = context.name
         self._first = context.first_site
-        self._operands = dict(zip(body.inputs, context.operand_names, strict=True))
+        # By name, which the inputs of a tile's graph share with the body's.
+        names = (node.name for node in body.inputs)
         firsts = context.operand_firsts or (0,) * len(body.inputs)
-        self._firsts = dict(zip(body.inputs, firsts, strict=True))
+        self._operands = dict(zip(names, zip(context.operand_names, firsts, strict=True), strict=True))
         self._sites: list[FaultSite] = []
 
     def number(self, ids: Node, kind: str) -> int:
@@ -24,7 +25,8 @@ class FaultSites:
         root = ids
         while is_view(root):
             root = one(root.operands[0])
-        site = FaultSite(self._kernel, self._operands.get(root, root.name), kind, self._firsts.get(root, 0))
+        operand, first = self._operands.get(root.name, (root.name, 0))
+        site = FaultSite(self._kernel, operand, kind, first)
         if site not in self._sites:
             self._sites.append(site)
         return self._first + self._sites.index(site)
