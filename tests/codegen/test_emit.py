@@ -161,3 +161,13 @@ def test_large_constants_are_operands_and_small_ones_stand_in_the_text():
     text = emit_cases([Case(body_of(scaled, "f32[4]"), {})]).kernels[0].text
     assert "static __device__ const float dlrmc_mul_1_c[4] = {\n    1.5f, 2.5f, 3.5f, 4.5f,\n};" in text
     assert "dlrmc_mul_1_c[i]" in text
+
+
+def test_kernels_wait_for_each_other_themselves_where_there_are_several():
+    source = emit_program()
+    assert [kernel.is_chained for kernel in source.kernels] == [True, True]
+    assert all(") {\n    wait_for_kernel_before();\n" in kernel.text for kernel in source.kernels)
+    assert source.text.count("void wait_for_kernel_before() {") == 1
+    (alone,) = emit_cases([unary("relu")]).kernels
+    assert not alone.is_chained
+    assert "wait_for_kernel_before" not in alone.text

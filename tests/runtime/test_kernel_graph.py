@@ -3,7 +3,7 @@
 import ctypes
 
 from dlrmc.runtime.kernel_arguments import KernelArguments
-from dlrmc.runtime.kernel_graph import KernelLaunch, KernelNodeParams
+from dlrmc.runtime.kernel_graph import GraphEdgeData, KernelLaunch, KernelNodeParams
 
 
 def test_the_parameters_have_the_layout_of_the_drivers_header():
@@ -24,3 +24,9 @@ def test_a_launch_becomes_a_nodes_parameters():
 
 def test_a_kernel_without_arguments_has_an_array_all_the_same():
     assert KernelArguments.of_pointers([]).address != 0
+
+
+def test_a_programmatic_edge_has_the_layout_of_the_drivers_header():
+    assert ctypes.sizeof(GraphEdgeData) == 8
+    edge = GraphEdgeData.programmatic()
+    assert bytes(edge) == bytes([1, 0, 1, 0, 0, 0, 0, 0])

@@ -133,14 +133,17 @@ struct TensorProduct {
 
     template <typename Y>
     __device__ __forceinline__ void store_sums(const float* bias, Y y, int rows, int columns) {
+        // All loads first: the compiler must not move them before stores, which might change a bias.
+        float bias_values[column_tiles][2] = {};
+#pragma unroll
+        for (int column = 0; column < column_tiles; ++column)
+            results.load_column_bias(bias, column, columns, bias_values[column]);
 #pragma unroll
         for (int column = 0; column < column_tiles; ++column) {
-            float bias_values[2] = {};
-            results.load_column_bias(bias, column, columns, bias_values);
 #pragma unroll
             for (int row = 0; row < row_tiles; ++row)
-                results.store(sums[row][column], row * column_tiles + column, bias, bias_values, y, rows,
-                              columns);
+                results.store(sums[row][column], row * column_tiles + column, bias, bias_values[column], y,
+                              rows, columns);
         }
     }
 

@@ -1,16 +1,16 @@
 // Products of one warpgroup, 128 neighbouring threads, on tensor cores: wgmma   (PTX ISA, "Asynchronous
 // Warpgroup Level Matrix Instructions")
 //
-// D += A * B for A of 64 rows x 8 k of TF32 in registers and B of 8 k x 8 * TILES columns of TF32 in shared
-// memory; D in f32. Warp w of the group holds rows 16 w to 16 w + 15, in fragments as those of mma.sync: with
-// g = lane / 4 and t = lane % 4
+// D += A * B for A of 64 rows x 8 k of TF32, in registers or in shared memory, and B of 8 k x 8 * TILES
+// columns of TF32 in shared memory; D in f32. Warp w of the group holds rows 16 w to 16 w + 15, in fragments
+// as those of mma.sync: with g = lane / 4 and t = lane % 4
 //   a: (g, t) (g + 8, t) (g, t + 4) (g + 8, t + 4)    d[tile]: (g, 2t) (g, 2t + 1) (g + 8, 2t) (g + 8, 2t +
 //   1)
 // The hardware cuts off the 13 lowest bits of a value.
 //
-// B is in a tile of rows of 32 k, 128 bytes: row n of it is column n of B. The eight packs of a row of 4 k
-// stand at place (pack ^ row % 8), "128-byte swizzle", so that eight rows' packs of one k are all 32 banks
-// once.
+// Shared memory holds tiles of rows of 32 k, 128 bytes: rows of A, columns of B. The eight packs of a row of
+// 4 k stand at place (pack ^ row % 8), "128-byte swizzle", so that eight rows' packs of one k are all 32
+// banks once.
 //
 // Compiles for sm_90a alone. Under DLRMC_EMULATED a product is done at once, by the emulated mma.sync.
 //
@@ -57,8 +57,21 @@ inline void warpgroup_multiply(float (&d)[TILES][4], const unsigned (&a)[4], War
     }
 }
 
+template <int TILES>
+inline void warpgroup_multiply(float (&d)[TILES][4], WarpgroupTile a, WarpgroupTile b, bool adds,
+                               int line = __builtin_LINE()) {
+    const int row = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    unsigned values[4];
+    for (int i = 0; i < 4; ++i) {
+        const int k = a.first_k + i / 2 * 4 + threadIdx.x % 4;
+        values[i] = __float_as_uint(a.start[swizzled_place(row + i % 2 * 8, k / 4) + k % 4]);
+    }
+    warpgroup_multiply(d, values, b, adds, line);
+}
+
 inline void warpgroup_fence() {}
 inline void warpgroup_commit() {}
+template <int PENDING>
 inline void warpgroup_wait() {}
 inline void fence_shared_for_warpgroups() {}
 template <int TILES>
@@ -109,6 +122,15 @@ __device__ __forceinline__ void warpgroup_multiply(float (&d)[4][4], const unsig
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.descriptor), "r"(static_cast<int>(adds)));
 }
 
+__device__ __forceinline__ void warpgroup_multiply(float (&d)[4][4], WarpgroupTile a, WarpgroupTile b,
+                                                   bool adds) {
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %18, 0; "
+        "wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {" DLRMC_D_32 "}, %16, %17, adds, 1, 1; }"
+        : DLRMC_4_TILES(0)
+        : "l"(a.descriptor), "l"(b.descriptor), "r"(static_cast<int>(adds)));
+}
+
 __device__ __forceinline__ void warpgroup_multiply(float (&d)[8][4], const unsigned (&a)[4], WarpgroupTile b,
                                                    bool adds) {
     asm volatile(
@@ -119,6 +141,15 @@ __device__ __forceinline__ void warpgroup_multiply(float (&d)[8][4], const unsig
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.descriptor), "r"(static_cast<int>(adds)));
 }
 
+__device__ __forceinline__ void warpgroup_multiply(float (&d)[8][4], WarpgroupTile a, WarpgroupTile b,
+                                                   bool adds) {
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %34, 0; "
+        "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" DLRMC_D_64 "}, %32, %33, adds, 1, 1; }"
+        : DLRMC_8_TILES
+        : "l"(a.descriptor), "l"(b.descriptor), "r"(static_cast<int>(adds)));
+}
+
 __device__ __forceinline__ void warpgroup_multiply(float (&d)[16][4], const unsigned (&a)[4], WarpgroupTile b,
                                                    bool adds) {
     asm volatile(
@@ -127,6 +158,15 @@ __device__ __forceinline__ void warpgroup_multiply(float (&d)[16][4], const unsi
         "}, {%64, %65, %66, %67}, %68, adds, 1, 1; }"
         : DLRMC_16_TILES
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.descriptor), "r"(static_cast<int>(adds)));
+}
+
+__device__ __forceinline__ void warpgroup_multiply(float (&d)[16][4], WarpgroupTile a, WarpgroupTile b,
+                                                   bool adds) {
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %66, 0; "
+        "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" DLRMC_D_128 "}, %64, %65, adds, 1, 1; }"
+        : DLRMC_16_TILES
+        : "l"(a.descriptor), "l"(b.descriptor), "r"(static_cast<int>(adds)));
 }
 
 #undef DLRMC_D_32
@@ -146,9 +186,10 @@ __device__ __forceinline__ void warpgroup_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits for all products.
+// Waits until at most PENDING of the newest groups of products are still under way.
+template <int PENDING>
 __device__ __forceinline__ void warpgroup_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
 // Between what a thread, or its cp.async, has written to shared memory and the barrier behind which products

@@ -3,13 +3,18 @@
 // f32)
 //
 // x and w pass through shared memory in slabs of 32 k (warpgroup.cuh), in STAGES buffers. A warpgroup has 64
-// rows of the tile and all its columns: it reads x into registers, where it is split or rounded, and the
-// tensor cores read w from shared memory. What they need of w, each thread makes of the packs that it has
-// copied, one slab ahead and while products run:
-//   ThreeTf32: the lower halves, in two more buffers. The tensor cores cut the slab itself, so that x * w is
-//     x_lo*cut(w) + x_hi*w_lo + x_hi*cut(w), with x rounded to nearest: what is left out, x_lo*w_lo, is of
-//     either sign. Sums of 32 k start at zero and are added outside (tensor_fragments.cuh says why).
-//   OneTf32: rounded values in their place.
+// rows of the tile and all its columns.
+//   ThreeTf32: x is read into registers and split there; of w, each thread makes the lower halves of the
+//   packs
+//     that it has copied, one slab ahead and while products run, in two more buffers. The tensor cores cut
+//     the slab itself, so that x * w is x_lo*cut(w) + x_hi*w_lo + x_hi*cut(w), with x rounded to nearest:
+//     what is left out, x_lo*w_lo, is of either sign. Sums of 32 k start at zero and are added outside
+//     (tensor_fragments.cuh says why).
+//   OneTf32: the tensor cores read both from shared memory and cut them to TF32. To round them there or on
+//   the
+//     way through registers was measured to take half as long again, so that sums are scaled instead by what
+//     the cut takes off on average: no bias, and errors as large as those of rounding, but sums of numbers
+//     that TF32 can hold are off by up to 7e-4 of their value, too.
 //
 // `Sizes` is a struct of constants, emitted by codegen/kernels/linear_warpgroup.py; Products is ThreeTf32 or
 // OneTf32; the others are those of tensor_product.cuh. Shared memory: shared_floats, 1024-byte aligned. Run
@@ -36,8 +41,11 @@ struct WarpgroupProduct {
     static constexpr int w_floats = Sizes::TILE_COLUMNS * swizzled_depth;
     static constexpr int stage_floats = x_floats + w_floats;
     static constexpr int shared_floats = stage_floats * Sizes::STAGES + (is_split ? 2 * w_floats : 0);
-    // Stages on their way while one is computed with.
-    static constexpr int ahead = Sizes::STAGES - 1;
+    // Stages on their way while one is computed with; products of whole values run on into the next step.
+    static constexpr int ahead = Sizes::STAGES - (is_split ? 1 : 2);
+    // What cutting both factors to 10 bits behind the first takes off a product, on average, given back:
+    // (1 + 1.4 / 4096) squared.
+    static constexpr float cut_share = 1.0006837f;
     // Of the copies: a thread has the same pack of every `copy_rows`-th row.
     static constexpr int packs = swizzled_depth / 4;
     static constexpr int copy_rows = threads / packs;
@@ -60,27 +68,13 @@ struct WarpgroupProduct {
     __device__ __forceinline__ void run(float* shared, const float* bias, Y y, int rows, int columns,
                                         Parts... parts) {
         constexpr int steps = (slabs_of<Parts> + ...);
-        float* const lows = shared + Sizes::STAGES * stage_floats;
 #pragma unroll
         for (int step = 0; step < ahead; ++step)
             copy_stage<steps>(shared, step, rows, columns, parts...);
-        cp_async_wait_group<ahead - 1>();
-        prepare(shared + x_floats, lows);
-        float products[column_tiles][4] = {};
-#pragma unroll 1
-        for (int step = 0; step < steps; ++step) {
-            // The stage is there and prepared, for all threads, and all are done with those before.
-            __syncthreads();
-            const float* const stage = shared + step % Sizes::STAGES * stage_floats;
-            multiply(stage, lows + step % 2 * w_floats, products);
-            cp_async_wait_group<ahead - 2>();
-            if (step + 1 < steps)
-                prepare(shared + (step + 1) % Sizes::STAGES * stage_floats + x_floats,
-                        lows + (step + 1) % 2 * w_floats);
-            // Behind the fence in `prepare`, which waits for all copies under way.
-            copy_stage<steps>(shared, step + ahead, rows, columns, parts...);
-            warpgroup_wait();
-            add_products(products);
+        if constexpr (is_split) {
+            run_split<steps>(shared, rows, columns, parts...);
+        } else {
+            run_whole<steps>(shared, rows, columns, parts...);
         }
         store_sums(bias, y, rows, columns);
         results.compute_again(bias, y, columns, parts...);
@@ -89,6 +83,48 @@ struct WarpgroupProduct {
   private:
     template <typename Part>
     static constexpr int slabs_of = (Part::width + swizzled_depth - 1) / swizzled_depth;
+
+    template <int STEPS, typename... Parts>
+    __device__ __forceinline__ void run_split(float* shared, int rows, int columns, const Parts&... parts) {
+        float* const lows = shared + Sizes::STAGES * stage_floats;
+        cp_async_wait_group<ahead - 1>();
+        make_lows(shared + x_floats, lows);
+        float products[column_tiles][4] = {};
+#pragma unroll 1
+        for (int step = 0; step < STEPS; ++step) {
+            // The stage and its lower halves are there, for all threads, and all are done with those before.
+            __syncthreads();
+            multiply_split(shared + step % Sizes::STAGES * stage_floats, lows + step % 2 * w_floats,
+                           products);
+            cp_async_wait_group<ahead - 2>();
+            if (step + 1 < STEPS)
+                make_lows(shared + (step + 1) % Sizes::STAGES * stage_floats + x_floats,
+                          lows + (step + 1) % 2 * w_floats);
+            // Behind the fence in `make_lows`, which waits for all copies under way.
+            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
+            warpgroup_wait<0>();
+            keep_order(products);
+#pragma unroll
+            for (int i = 0; i < column_tiles * 4; ++i)
+                sums[i / 4][i % 4] += products[i / 4][i % 4];
+        }
+    }
+
+    template <int STEPS, typename... Parts>
+    __device__ __forceinline__ void run_whole(float* shared, int rows, int columns, const Parts&... parts) {
+#pragma unroll 1
+        for (int step = 0; step < STEPS; ++step) {
+            cp_async_wait_group<ahead - 1>();
+            fence_shared_for_warpgroups();
+            // The stage is there, for all threads, and all are done with the one before the last.
+            __syncthreads();
+            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
+            multiply_whole(shared + step % Sizes::STAGES * stage_floats);
+            warpgroup_wait<1>();
+        }
+        warpgroup_wait<0>();
+        keep_order(sums);
+    }
 
     template <int STEPS, typename... Parts>
     __device__ __forceinline__ void copy_stage(float* shared, int step, int rows, int columns,
@@ -127,10 +163,8 @@ struct WarpgroupProduct {
         }
     }
 
-    // Of the packs of a slab of w that this thread has copied: their lower halves, or they themselves
-    // rounded.
-    __device__ __forceinline__ void prepare(float* slab, float* lows) const {
-        float* const to = is_split ? lows : slab;
+    // The lower halves of the packs of a slab of w that this thread has copied.
+    __device__ __forceinline__ void make_lows(const float* slab, float* lows) const {
         const int place = swizzled_place(thread / packs, thread % packs);
 #pragma unroll
         for (int i = 0; i < Sizes::TILE_COLUMNS / copy_rows; ++i) {
@@ -139,9 +173,8 @@ struct WarpgroupProduct {
             float values[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                values[j] = is_split ? rounded(pack.at[j] - cut(pack.at[j]))
-                                     : __uint_as_float(OneTf32::round(pack.at[j]));
-            store_pack<4>(to + own, values);
+                values[j] = rounded(pack.at[j] - cut(pack.at[j]));
+            store_pack<4>(lows + own, values);
         }
         fence_shared_for_warpgroups();
     }
@@ -156,8 +189,8 @@ struct WarpgroupProduct {
         return __uint_as_float(__float_as_uint(value) & 0xffffe000u);
     }
 
-    __device__ __forceinline__ void multiply(const float* stage, const float* lows,
-                                             float (&products)[column_tiles][4]) {
+    __device__ __forceinline__ void multiply_split(const float* stage, const float* lows,
+                                                   float (&products)[column_tiles][4]) {
         const WarpgroupTile w(stage + x_floats);
         const WarpgroupTile w_low(lows);
         // The small products come first, while sums are small and what the tensor cores cut off them is too.
@@ -166,40 +199,28 @@ struct WarpgroupProduct {
         for (int i = 0; i < slab_products; ++i) {
             float x[4];
             load_x(stage, i * 8, x);
-            if constexpr (is_split) {
-                unsigned low[4];
+            unsigned low[4];
 #pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    ThreeTf32::split(x[j], high[i][j], low[j]);
-                warpgroup_fence();
-                warpgroup_multiply(products, low, w.from(i * 8), i > 0);
-                warpgroup_multiply(products, high[i], w_low.from(i * 8), true);
-            } else {
-#pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    high[i][j] = OneTf32::round(x[j]);
-                warpgroup_fence();
-                warpgroup_multiply(sums, high[i], w.from(i * 8), true);
-            }
+            for (int j = 0; j < 4; ++j)
+                ThreeTf32::split(x[j], high[i][j], low[j]);
+            warpgroup_fence();
+            warpgroup_multiply(products, low, w.from(i * 8), i > 0);
+            warpgroup_multiply(products, high[i], w_low.from(i * 8), true);
         }
-        if constexpr (is_split) {
 #pragma unroll
-            for (int i = 0; i < slab_products; ++i)
-                warpgroup_multiply(products, high[i], w.from(i * 8), true);
-        }
+        for (int i = 0; i < slab_products; ++i)
+            warpgroup_multiply(products, high[i], w.from(i * 8), true);
         warpgroup_commit();
     }
 
-    // What tensor cores add to is rounded towards zero, so that split products are added here.
-    __device__ __forceinline__ void add_products(float (&products)[column_tiles][4]) {
-        if constexpr (is_split) {
-            keep_order(products);
+    __device__ __forceinline__ void multiply_whole(const float* stage) {
+        const WarpgroupTile x(stage + thread / 128 * 64 * swizzled_depth);
+        const WarpgroupTile w(stage + x_floats);
+        warpgroup_fence();
 #pragma unroll
-            for (int i = 0; i < column_tiles * 4; ++i)
-                sums[i / 4][i % 4] += products[i / 4][i % 4];
-        } else {
-            keep_order(sums);
-        }
+        for (int i = 0; i < slab_products; ++i)
+            warpgroup_multiply(sums, x.from(i * 8), w.from(i * 8), true);
+        warpgroup_commit();
     }
 
     // k + t and k + t + 4 of rows g and g + 8 of the warp.
@@ -211,11 +232,19 @@ struct WarpgroupProduct {
 
     template <typename Y>
     __device__ __forceinline__ void store_sums(const float* bias, Y y, int rows, int columns) {
+        // All loads first: the compiler must not move them before stores, which might change a bias.
+        float bias_values[column_tiles][2] = {};
+#pragma unroll
+        for (int tile = 0; tile < column_tiles; ++tile)
+            results.load_column_bias(bias, tile, columns, bias_values[tile]);
 #pragma unroll
         for (int tile = 0; tile < column_tiles; ++tile) {
-            float bias_values[2] = {};
-            results.load_column_bias(bias, tile, columns, bias_values);
-            results.store(sums[tile], tile, bias, bias_values, y, rows, columns);
+            if constexpr (!is_split) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    sums[tile][i] *= cut_share;
+            }
+            results.store(sums[tile], tile, bias, bias_values[tile], y, rows, columns);
         }
     }
 };
