@@ -2,8 +2,8 @@
 // tile of TILE_ROWS x TILE_COLUMNS results a block, on compute capability 9.0   (IR: linear, mm, addmm of
 // f32)
 //
-// x and w pass through shared memory in slabs of 32 k (warpgroup.cuh), in STAGES buffers. A warpgroup has 64
-// rows of the tile and all its columns.
+// x and w pass through shared memory in slabs of 32 k (warpgroup.cuh), WARPGROUPS_OVER_K of them a stage, in
+// STAGES buffers. A warpgroup has 64 rows of the tile, all its columns, and one slab of a stage.
 //   ThreeTf32: x is read into registers and split there; of w, each thread makes the lower halves of the
 //   packs
 //     that it has copied, one slab ahead and while products run, in two more buffers. The tensor cores cut
@@ -34,13 +34,17 @@ template <typename Sizes>
 struct WarpgroupProduct {
     using Products = typename Sizes::Products;
     static constexpr bool is_split = Products::ADDS_OUTSIDE;
-    static constexpr int threads = Sizes::TILE_ROWS * 2;
+    static constexpr int over_k = Sizes::WARPGROUPS_OVER_K;
+    static constexpr int tile_threads = Sizes::TILE_ROWS * 2;
+    static constexpr int threads = tile_threads * over_k;
     static constexpr int column_tiles = Sizes::TILE_COLUMNS / 8;
     static constexpr int slab_products = swizzled_depth / 8;
     static constexpr int x_floats = Sizes::TILE_ROWS * swizzled_depth;
     static constexpr int w_floats = Sizes::TILE_COLUMNS * swizzled_depth;
-    static constexpr int stage_floats = x_floats + w_floats;
-    static constexpr int shared_floats = stage_floats * Sizes::STAGES + (is_split ? 2 * w_floats : 0);
+    static constexpr int slab_floats = x_floats + w_floats;
+    static constexpr int stage_floats = slab_floats * over_k;
+    static constexpr int lows_floats = is_split ? w_floats * over_k : 0;
+    static constexpr int shared_floats = stage_floats * Sizes::STAGES + 2 * lows_floats;
     // Stages on their way while one is computed with; products of whole values run on into the next step.
     static constexpr int ahead = Sizes::STAGES - (is_split ? 1 : 2);
     // What cutting both factors to 10 bits behind the first takes off a product, on average, given back:
@@ -51,15 +55,20 @@ struct WarpgroupProduct {
     static constexpr int copy_rows = threads / packs;
     static_assert(Sizes::STAGES >= 3, "a stage is prepared while one is computed with and another arrives");
     static_assert(Sizes::TILE_ROWS % 64 == 0, "a warpgroup has 64 rows");
-    static_assert(Sizes::TILE_COLUMNS % copy_rows == 0, "all threads copy as many rows");
+    static_assert(Sizes::TILE_ROWS % copy_rows == 0 && Sizes::TILE_COLUMNS % copy_rows == 0,
+                  "all threads copy as many rows");
+    static_assert(column_tiles % over_k == 0, "the warpgroups over k share the fragments of a tile evenly");
 
     int thread;
+    int part_of_k;  // which of the slabs of a stage the warpgroup has
     float sums[column_tiles][4] = {};
-    ProductResults<Sizes, column_tiles, column_tiles, 1> results;
+    ProductResults<Sizes, column_tiles, column_tiles / over_k, over_k> results;
 
-    __device__ __forceinline__ explicit WarpgroupProduct(int thread) : thread(thread) {
-        results.first_row = thread / 32 * 16 + thread % 32 / 4;
+    __device__ __forceinline__ explicit WarpgroupProduct(int thread)
+        : thread(thread), part_of_k(thread / tile_threads) {
+        results.first_row = thread % tile_threads / 32 * 16 + thread % 32 / 4;
         results.first_column = thread % 4 * 2;
+        results.first_fragment = part_of_k;
     }
 
     // The tile's first `rows` rows and `columns` columns of y; `bias` is that of row 0 and column 0 of the
@@ -67,15 +76,16 @@ struct WarpgroupProduct {
     template <typename Y, typename... Parts>
     __device__ __forceinline__ void run(float* shared, const float* bias, Y y, int rows, int columns,
                                         Parts... parts) {
-        constexpr int steps = (slabs_of<Parts> + ...);
+        constexpr int slabs = (slabs_of<Parts> + ...);
 #pragma unroll
         for (int step = 0; step < ahead; ++step)
-            copy_stage<steps>(shared, step, rows, columns, parts...);
+            copy_stage<slabs>(shared, step, rows, columns, parts...);
         if constexpr (is_split) {
-            run_split<steps>(shared, rows, columns, parts...);
+            run_split<slabs>(shared, rows, columns, parts...);
         } else {
-            run_whole<steps>(shared, rows, columns, parts...);
+            run_whole<slabs>(shared, rows, columns, parts...);
         }
+        if constexpr (over_k > 1) add_warpgroups(shared);
         store_sums(bias, y, rows, columns);
         results.compute_again(bias, y, columns, parts...);
     }
@@ -84,41 +94,40 @@ struct WarpgroupProduct {
     template <typename Part>
     static constexpr int slabs_of = (Part::width + swizzled_depth - 1) / swizzled_depth;
 
-    template <int STEPS, typename... Parts>
+    template <int SLABS>
+    static constexpr int steps_of = (SLABS + over_k - 1) / over_k;
+
+    template <int SLABS, typename... Parts>
     __device__ __forceinline__ void run_split(float* shared, int rows, int columns, const Parts&... parts) {
         float* const lows = shared + Sizes::STAGES * stage_floats;
         cp_async_wait_group<ahead - 1>();
-        make_lows(shared + x_floats, lows);
+        make_lows(shared, lows);
         float products[column_tiles][4] = {};
 #pragma unroll 1
-        for (int step = 0; step < STEPS; ++step) {
+        for (int step = 0; step < steps_of<SLABS>; ++step) {
             // The stage and its lower halves are there, for all threads, and all are done with those before.
             __syncthreads();
-            multiply_split(shared + step % Sizes::STAGES * stage_floats, lows + step % 2 * w_floats,
+            multiply_split(shared + step % Sizes::STAGES * stage_floats, lows + step % 2 * lows_floats,
                            products);
             cp_async_wait_group<ahead - 2>();
-            if (step + 1 < STEPS)
-                make_lows(shared + (step + 1) % Sizes::STAGES * stage_floats + x_floats,
-                          lows + (step + 1) % 2 * w_floats);
+            if (step + 1 < steps_of<SLABS>)
+                make_lows(shared + (step + 1) % Sizes::STAGES * stage_floats,
+                          lows + (step + 1) % 2 * lows_floats);
             // Behind the fence in `make_lows`, which waits for all copies under way.
-            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
-            warpgroup_wait<0>();
-            keep_order(products);
-#pragma unroll
-            for (int i = 0; i < column_tiles * 4; ++i)
-                sums[i / 4][i % 4] += products[i / 4][i % 4];
+            copy_stage<SLABS>(shared, step + ahead, rows, columns, parts...);
+            add_products(products);
         }
     }
 
-    template <int STEPS, typename... Parts>
+    template <int SLABS, typename... Parts>
     __device__ __forceinline__ void run_whole(float* shared, int rows, int columns, const Parts&... parts) {
 #pragma unroll 1
-        for (int step = 0; step < STEPS; ++step) {
+        for (int step = 0; step < steps_of<SLABS>; ++step) {
             cp_async_wait_group<ahead - 1>();
             fence_shared_for_warpgroups();
             // The stage is there, for all threads, and all are done with the one before the last.
             __syncthreads();
-            copy_stage<STEPS>(shared, step + ahead, rows, columns, parts...);
+            copy_stage<SLABS>(shared, step + ahead, rows, columns, parts...);
             multiply_whole(shared + step % Sizes::STAGES * stage_floats);
             warpgroup_wait<1>();
         }
@@ -126,12 +135,30 @@ struct WarpgroupProduct {
         keep_order(sums);
     }
 
-    template <int STEPS, typename... Parts>
+    template <int SLABS, typename... Parts>
     __device__ __forceinline__ void copy_stage(float* shared, int step, int rows, int columns,
                                                const Parts&... parts) const {
-        if (step < STEPS)
-            copy_part(shared + step % Sizes::STAGES * stage_floats, step, rows, columns, parts...);
+        float* const stage = shared + step % Sizes::STAGES * stage_floats;
+#pragma unroll
+        for (int part = 0; part < over_k; ++part) {
+            const int slab = step * over_k + part;
+            if (slab < SLABS) {
+                copy_part(stage + part * slab_floats, slab, rows, columns, parts...);
+            } else if (SLABS % over_k != 0 && slab < steps_of<SLABS> * over_k) {
+                clear_slab(stage + part * slab_floats);
+            }
+        }
         cp_async_commit_group();
+    }
+
+    // What is left of the last stage where the slabs do not fill it: products of zeros, which all warpgroups
+    // compute alike.
+    __device__ __forceinline__ void clear_slab(float* slab) const {
+        float* const own = slab + swizzled_place(thread / packs, thread % packs);
+        const float zeros[4] = {};
+#pragma unroll
+        for (int i = 0; i < (Sizes::TILE_ROWS + Sizes::TILE_COLUMNS) / copy_rows; ++i)
+            store_pack<4>(own + i * copy_rows * swizzled_depth, zeros);
     }
 
     // Starts the copies of slab number `slab` of the parts in their order.
@@ -163,13 +190,16 @@ struct WarpgroupProduct {
         }
     }
 
-    // The lower halves of the packs of a slab of w that this thread has copied.
-    __device__ __forceinline__ void make_lows(const float* slab, float* lows) const {
+    // The lower halves of the packs of w in a stage that this thread has copied.
+    __device__ __forceinline__ void make_lows(const float* stage, float* lows) const {
+        constexpr int slab_copies = Sizes::TILE_COLUMNS / copy_rows;
         const int place = swizzled_place(thread / packs, thread % packs);
 #pragma unroll
-        for (int i = 0; i < Sizes::TILE_COLUMNS / copy_rows; ++i) {
-            const int own = place + i * copy_rows * swizzled_depth;
-            const Pack<float, 4> pack = load_pack<4>(slab + own);
+        for (int i = 0; i < slab_copies * over_k; ++i) {
+            const int in_slab = place + i % slab_copies * copy_rows * swizzled_depth;
+            const int own = in_slab + i / slab_copies * w_floats;
+            const Pack<float, 4> pack =
+                load_pack<4>(stage + i / slab_copies * slab_floats + x_floats + in_slab);
             float values[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
@@ -191,14 +221,15 @@ struct WarpgroupProduct {
 
     __device__ __forceinline__ void multiply_split(const float* stage, const float* lows,
                                                    float (&products)[column_tiles][4]) {
-        const WarpgroupTile w(stage + x_floats);
-        const WarpgroupTile w_low(lows);
+        const float* const slab = stage + part_of_k * slab_floats;
+        const WarpgroupTile w(slab + x_floats);
+        const WarpgroupTile w_low(lows + part_of_k * w_floats);
         // The small products come first, while sums are small and what the tensor cores cut off them is too.
         unsigned high[slab_products][4];
 #pragma unroll
         for (int i = 0; i < slab_products; ++i) {
             float x[4];
-            load_x(stage, i * 8, x);
+            load_x(slab, i * 8, x);
             unsigned low[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
@@ -214,8 +245,9 @@ struct WarpgroupProduct {
     }
 
     __device__ __forceinline__ void multiply_whole(const float* stage) {
-        const WarpgroupTile x(stage + thread / 128 * 64 * swizzled_depth);
-        const WarpgroupTile w(stage + x_floats);
+        const float* const slab = stage + part_of_k * slab_floats;
+        const WarpgroupTile x(slab + thread % tile_threads / 128 * 64 * swizzled_depth);
+        const WarpgroupTile w(slab + x_floats);
         warpgroup_fence();
 #pragma unroll
         for (int i = 0; i < slab_products; ++i)
@@ -223,22 +255,56 @@ struct WarpgroupProduct {
         warpgroup_commit();
     }
 
+    // What tensor cores add to is rounded towards zero, so that split products are added here.
+    __device__ __forceinline__ void add_products(float (&products)[column_tiles][4]) {
+        warpgroup_wait<0>();
+        keep_order(products);
+#pragma unroll
+        for (int i = 0; i < column_tiles * 4; ++i)
+            sums[i / 4][i % 4] += products[i / 4][i % 4];
+    }
+
     // k + t and k + t + 4 of rows g and g + 8 of the warp.
-    __device__ __forceinline__ void load_x(const float* stage, int k, float (&x)[4]) const {
+    __device__ __forceinline__ void load_x(const float* slab, int k, float (&x)[4]) const {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            x[i] = stage[swizzled_place(results.first_row + i % 2 * 8, k / 4 + i / 2) + thread % 4];
+            x[i] = slab[swizzled_place(results.first_row + i % 2 * 8, k / 4 + i / 2) + thread % 4];
+    }
+
+    // Adds the sums of all warpgroups over k, in order; each has the totals of its own fragments then.
+    __device__ __forceinline__ void add_warpgroups(float* shared) {
+        constexpr int group_floats = Sizes::TILE_ROWS * Sizes::TILE_COLUMNS;
+        static_assert(group_floats * over_k <= shared_floats, "the sums take the place of the stages");
+        // All are done with the last stage, whose memory is used again.
+        __syncthreads();
+        float* const place = shared + thread % tile_threads * 4;
+#pragma unroll
+        for (int tile = 0; tile < column_tiles; ++tile)
+            store_pack<4>(place + part_of_k * group_floats + tile * tile_threads * 4, sums[tile]);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < column_tiles / over_k; ++i) {
+            const float* const from = place + results.own_fragment(i) * tile_threads * 4;
+#pragma unroll
+            for (int group = 0; group < over_k; ++group) {
+                const Pack<float, 4> pack = load_pack<4>(from + group * group_floats);
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    sums[i][j] = group == 0 ? pack.at[j] : sums[i][j] + pack.at[j];
+            }
+        }
     }
 
     template <typename Y>
     __device__ __forceinline__ void store_sums(const float* bias, Y y, int rows, int columns) {
+        constexpr int own_tiles = column_tiles / over_k;
         // All loads first: the compiler must not move them before stores, which might change a bias.
-        float bias_values[column_tiles][2] = {};
+        float bias_values[own_tiles][2] = {};
 #pragma unroll
-        for (int tile = 0; tile < column_tiles; ++tile)
+        for (int tile = 0; tile < own_tiles; ++tile)
             results.load_column_bias(bias, tile, columns, bias_values[tile]);
 #pragma unroll
-        for (int tile = 0; tile < column_tiles; ++tile) {
+        for (int tile = 0; tile < own_tiles; ++tile) {
             if constexpr (!is_split) {
 #pragma unroll
                 for (int i = 0; i < 4; ++i)

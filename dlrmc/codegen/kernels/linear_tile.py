@@ -183,26 +183,28 @@ class WarpgroupTile:
     Args:
         rows: of the tile.
         columns: of the tile.
-        stages: buffers for slabs.
+        stages: buffers for stages.
+        over_k: warpgroups that share the k of a result, and slabs of a stage.
     """
 
     rows: int
     columns: int
     stages: int
+    over_k: int = 1
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.rows // WARPGROUP_ROWS * 4 * WARP_LANES
+        return self.rows // WARPGROUP_ROWS * 4 * WARP_LANES * self.over_k
 
     def steps(self, shape: LinearShape) -> int:
-        """Slabs that pass; every part of x starts one."""
-        return -(-shape.k // WARPGROUP_DEPTH) + shape.parts - 1
+        """Stages that pass; every part of x starts a slab."""
+        return -(-(-(-shape.k // WARPGROUP_DEPTH) + shape.parts - 1) // self.over_k)
 
     def shared_bytes(self, shape: LinearShape) -> int:
         """Bytes of the stages and, where products are split, of two slabs of lower halves of w."""
         lows = 2 * self.columns if shape.precision == "fp32" else 0
-        return 4 * WARPGROUP_DEPTH * (self.stages * (self.rows + self.columns) + lows)
+        return 4 * WARPGROUP_DEPTH * self.over_k * (self.stages * (self.rows + self.columns) + lows)
 
     def blocks(self, shape: LinearShape) -> int:
         """Blocks of the grid."""
@@ -244,4 +246,6 @@ WARPGROUP_TILES = (
     WarpgroupTile(64, 128, 5),
     WarpgroupTile(64, 64, 6),
     WarpgroupTile(64, 32, 6),
+    WarpgroupTile(64, 64, 4, over_k=2),
+    WarpgroupTile(64, 32, 4, over_k=2),
 )

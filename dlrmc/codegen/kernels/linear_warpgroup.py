@@ -1,7 +1,7 @@
 """The linear kernel by warpgroups (WarpgroupProduct of warpgroup_product.cuh), for large products of f32.
 
 The constants of the emitted struct, beside those of every linear kernel (linear.py): TILE_ROWS, TILE_COLUMNS,
-STAGES.
+STAGES, WARPGROUPS_OVER_K.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def _constants(problem: LinearProblem, tile: WarpgroupTile) -> dict[str, Constan
         "TILE_ROWS": tile.rows,
         "TILE_COLUMNS": tile.columns,
         "STAGES": tile.stages,
+        "WARPGROUPS_OVER_K": tile.over_k,
         "ROWS_FIT": problem.rows % tile.rows == 0,
         "COLUMNS_FIT": problem.n % tile.columns == 0,
         "Y_VECTOR": y.window.pack(problem.n, (y.row,), 2) if y.column == 1 else 1,

@@ -21,14 +21,17 @@ _PRODUCTS = MappingProxyType({"fp32": 3, "tf32": 1})
 _STEP = MappingProxyType({"fp32": 500, "tf32": 160})
 # From L2, as measured with these tiles: more than multiprocessor.py has for kernels that copy less at once.
 _L2_BYTES_PER_CYCLE = 48
+# Of the sums of warpgroups over k, through shared memory.
+_EXCHANGE = 300
 _REGISTERS = MappingProxyType({"fp32": 100, "tf32": 60})
 
 
 def warpgroup_cycles(tile: WarpgroupTile, shape: LinearShape, limits: DeviceLimits) -> float:
     """The estimated time of the whole kernel in cycles of a multiprocessor."""
     products = _PRODUCTS[shape.precision]
-    on_tensor_cores = tile.rows * tile.columns * WARPGROUP_DEPTH * products / _MULTIPLY_ADDS_PER_CYCLE
-    copied = (tile.rows + tile.columns) * WARPGROUP_DEPTH * shape.element_bytes / _L2_BYTES_PER_CYCLE
+    depth = WARPGROUP_DEPTH * tile.over_k
+    on_tensor_cores = tile.rows * tile.columns * depth * products / _MULTIPLY_ADDS_PER_CYCLE
+    copied = (tile.rows + tile.columns) * depth * shape.element_bytes / _L2_BYTES_PER_CYCLE
     sums = tile.columns // 2 * (2 if products > 1 else 1)
     registers = _REGISTERS[shape.precision] + sums
     resident = resident_blocks(tile.threads, tile.shared_bytes(shape), registers, limits)
@@ -37,5 +40,5 @@ def warpgroup_cycles(tile: WarpgroupTile, shape: LinearShape, limits: DeviceLimi
     alone = on_tensor_cores + _STEP[shape.precision]
     busy = together * (on_tensor_cores + _STEP[shape.precision] / 3)
     step = max(busy, alone, together * copied, L2_LATENCY / (tile.stages - 1))
-    finish = L2_LATENCY + 12 * tile.columns
+    finish = L2_LATENCY + 12 * tile.columns + (_EXCHANGE if tile.over_k > 1 else 0)
     return -(-blocks // together) * (BLOCK_START + L2_LATENCY + tile.steps(shape) * step + together * finish)

@@ -20,6 +20,7 @@ from tests.codegen.product_cases import build_with, emit_with, linear_case
 F32 = DType.F32
 ONE_GROUP = WarpgroupTile(64, 32, 3)
 TWO_GROUPS = WarpgroupTile(128, 64, 4)
+OVER_K = WarpgroupTile(64, 32, 3, over_k=2)
 # What a product of values rounded to TF32 may be off by, relative to the sum of the products' magnitudes.
 TF32_ERROR = 2.0**-10
 
@@ -40,13 +41,14 @@ CASES = {
     "whole tiles": linear_case(128, 64, (64,), act="relu"),
     "ragged rows, columns and k": linear_case(70, 41, (44,), act="sigmoid"),
     "one row": linear_case(1, 3, (8,), bias=False),
+    "an odd number of slabs": linear_case(40, 36, (96,), act="relu"),
     "parts": linear_case(66, 40, (36, 4, 32), act="relu"),
     "more stages than slabs": linear_case(5, 8, (4,)),
     "a bias of every row, scaled": _body(_bias_of_every_row, "f32[9,12]", "f32[6,12]", "f32[9,6]"),
 }
 
 
-@pytest.fixture(scope="module", params=(ONE_GROUP, TWO_GROUPS), ids=str)
+@pytest.fixture(scope="module", params=(ONE_GROUP, TWO_GROUPS, OVER_K), ids=str)
 def built(request, own_cache):
     return build_with(list(CASES.values()), request.param, own_cache)
 
@@ -59,10 +61,11 @@ def test_all_thread_orders_give_the_reference(built, name):
 
 def test_tf32_cuts_both_factors(own_cache):
     case = replace(linear_case(70, 40, (64, 12)), tolerance=TF32_ERROR * 76)
-    built = build_with([case], TWO_GROUPS, own_cache, "tf32")
-    check_all_orders(built, 0)
-    got, wanted = run_case(built, 0).results[0], case.wanted()[0]
-    assert np.abs(got - wanted).max() > 1e-4  # nearer would mean that another precision was used
+    for tile in (TWO_GROUPS, OVER_K):
+        built = build_with([case], tile, own_cache, "tf32")
+        check_all_orders(built, 0)
+        got, wanted = run_case(built, 0).results[0], case.wanted()[0]
+        assert np.abs(got - wanted).max() > 1e-4  # nearer would mean that another precision was used
 
 
 def test_tf32_has_no_bias(own_cache):
