@@ -33,6 +33,8 @@ REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
 ROW_REDUCTIONS = ("softmax", "log_softmax", "layer_norm", "argsort", "cumsum", "cumprod")
 # They read each element many times.
 REREADING = ("argsort", "cumsum", "cumprod")
+# Pointers fill 4 KB of parameters (CUDA C++ Programming Guide), one of them to the result, one to the faults.
+OPERANDS_MAX = 510
 BARE = (*LEAVES, "derive", "kernel", "item", "assemble")
 
 
@@ -124,15 +126,22 @@ def _reads_directly(user: Node, view: Node) -> bool:
 
 
 def _map_region(graph: Graph, root: Node) -> list[Node]:
-    """The root and all producers that are cheap to compute in place and are read by the region alone."""
+    """The root and all producers that are cheap to compute in place and are read by the region alone.
+
+    As many as a kernel takes pointers for: one result, the record of faults, and what the region reads.
+    """
     region = [root]
-    inside = {root}
+    inside, operands = {root}, set(root.inputs)
     for node in reversed(graph.nodes):
         if node in inside or node.is_op(*BARE) or not graph.users(node):
             continue
-        if all(user in inside for user in graph.users(node)) and _is_inlined(graph, node, root):
+        if not all(user in inside for user in graph.users(node)) or not _is_inlined(graph, node, root):
+            continue
+        wider = (operands | set(node.inputs)) - {node}
+        if len(wider) <= max(OPERANDS_MAX, len(operands)):
             region.append(node)
             inside.add(node)
+            operands = wider
     region.extend(view for node in tuple(region) for operand in node.inputs for view in _views_on(operand))
     return list(dict.fromkeys(region))
 

@@ -22,13 +22,9 @@ from dlrmc.passes.derived_views import derive_view
 from dlrmc.passes.layer_cost import layers_apart
 from dlrmc.passes.long_gathers import without_long_gathers
 from dlrmc.passes.pass_types import PassResult
+from dlrmc.passes.row_runs import POINTERS_MAX, row_bytes, runs_with_room
 from dlrmc.passes.row_stages import has_stage
 from dlrmc.passes.row_tags import tag_rows
-
-# Pointers that one kernel takes: its parameters fill 4 KB on every GPU (CUDA C++ Programming Guide).
-POINTERS_MAX = 512
-# What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
-LARGEST_ROW_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,8 @@ def _layers_apart(graph: Graph, members: frozenset[Node], batch: int) -> frozens
     apart: set[Node] = set()
     for region in _fitting_regions(graph, members, batch):
         layers = [node for node in region.nodes if node.is_op("linear")]
-        row_bytes = sum(_row_bytes(node, batch) for node in region.nodes)
-        apart.update(layers_apart(layers, batch, row_bytes))
+        bytes_of_row = sum(row_bytes(node, batch) for node in region.nodes)
+        apart.update(layers_apart(layers, batch, bytes_of_row))
     return frozenset(apart)
 
 
@@ -96,32 +92,10 @@ def _regions(graph: Graph, members: frozenset[Node], batch: int) -> list[_Region
     found: list[_Region] = []
     for number in sorted(set(numbers.values())):
         level = [node for node in graph.nodes if numbers.get(node) == number]
-        for nodes in _by_bytes(level, batch):
+        for nodes in runs_with_room(graph, level, batch):
             outputs = _outputs(graph, nodes)
             found.append(_Region(tuple(_needed(nodes, outputs)), outputs))
     return found
-
-
-def _by_bytes(nodes: Sequence[Node], batch: int) -> list[list[Node]]:
-    """The nodes in runs, each of which has room for one row of all that it computes.
-
-    They stand in topological order, so that no path leaves a run and comes back.
-    """
-    runs: list[list[Node]] = [[]]
-    filled = 0
-    for node in nodes:
-        row_bytes = _row_bytes(node, batch)
-        if filled + row_bytes > LARGEST_ROW_BYTES:
-            runs.append([])
-            filled = 0
-        runs[-1].append(node)
-        filled += row_bytes
-    return runs
-
-
-def _row_bytes(node: Node, batch: int) -> int:
-    """Bytes of one row of what the node computes."""
-    return 0 if node.is_op(*VIEW_OPS) else node.type.size_bytes // batch
 
 
 def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag]) -> list[Node]:

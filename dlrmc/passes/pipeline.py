@@ -16,6 +16,7 @@ from dlrmc.passes import (
     fold_constants,
     group_embeddings,
     spread_constants,
+    wide_lists,
 )
 from dlrmc.passes.engine import apply_rules
 from dlrmc.passes.form_kernels import form_kernels
@@ -73,6 +74,7 @@ PIPELINE: tuple[Pass, ...] = (
         absorb_consumers.run,
     ),
     Pass("dce", "Selects and consts that nothing reads any more belong into no kernel.", dce.run),
+    Pass("wide-lists", "A kernel takes some hundred pointers.", wide_lists.run),
     Pass(
         "fuse-rows",
         "What depends on one row of the batch only becomes one kernel over tiles of rows.",

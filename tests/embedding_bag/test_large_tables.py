@@ -17,6 +17,8 @@ from tests.embedding_bag.bag_programs import compile_with
 
 ROWS, DIM = 2**24 + 8, 128
 LAST = ROWS - 1
+# Row, code of all its columns, scale and bias.
+CODED_ROWS = ((0, 1, 1.0, 0.0), (LAST, 3, 2.0, 1.0))
 WAYS = (("reference", "fused"), ("emulate", "fused"), ("emulate", "unfused"))
 
 
@@ -55,7 +57,7 @@ def floats(folder: Path) -> torch.Tensor:
 def codes(folder: Path) -> torch.Tensor:
     """The same in bytes: row 0 is 1 * 1 + 0, the last 2 * 3 + 1."""
     table = sparse(folder, "uint8", DIM + 8)
-    for row, code, scale, bias in ((0, 1, 1.0, 0.0), (LAST, 3, 2.0, 1.0)):
+    for row, code, scale, bias in CODED_ROWS:
         table[row, :DIM] = code
         table[row, DIM:] = np.array([scale, bias], np.float32).view(np.uint8)
     return torch.from_numpy(table)

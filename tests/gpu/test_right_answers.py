@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from torch.utils import _pytree as pytree
 from dlrmc.errors import BoundsError
 from tests.embedding_bag import test_bad_requests as bad_requests
 from tests.embedding_bag import test_large_tables as large
+from tests.embedding_bag import test_many_tables as many_tables
 from tests.embedding_bag import test_quantised as quantised
 from tests.embedding_bag import test_tables as tables
 from tests.embedding_bag.bag_cases import CASES, numbers, same_bits
@@ -31,7 +31,7 @@ def family(bags: int, pipeline: str) -> dict[str, Any]:
     return on_cpu(run_family(bags, "cuda", pipeline)[1])
 
 
-@pytest.mark.parametrize("pipeline", [*PIPELINES, "alone"])
+@pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("name", CASES)
 def test_the_right_answer(name: str, pipeline: str) -> None:
     case = CASES[name]
@@ -76,17 +76,54 @@ def test_tables_of_several_widths(dtype: str, pipeline: str) -> None:
 
 @pytest.mark.parametrize("count", [70, 200])
 def test_many_tables(count: int) -> None:
-    model, args = tables.many_tables(count)
+    model, args = many_tables.many_tables(count)
+    compiled = compile_with("fused", torch.export.export(model, args), target="cuda", bounds="raise")
+    for found, right in zip(compiled(*args), model(*args), strict=True):
+        assert same_bits(found.cpu(), right)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_many_quantised_tables(bits: int) -> None:
+    model, (_, args) = many_tables.QuantisedFeatures(100, bits), many_tables.many_tables(100)
     compiled = compile_with("fused", torch.export.export(model, args), target="cuda", bounds="raise")
     for found, right in zip(compiled(*args), model(*args), strict=True):
         assert same_bits(found.cpu(), right)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("name", tables.O18)
+def test_o18(name: str, pipeline: str) -> None:
+    table_of, values, right = tables.O18[name]
+    args = ([numbers(*ids) for ids in tables.O18_IDS], [numbers(0) for _ in tables.O18_IDS])
+    program = torch.export.export(tables.Features(values, table_of), args)
+    bags, doubled = on_cpu(compile_with(pipeline, program, target="cuda", bounds="raise")(*args))
+    assert torch.equal(bags, torch.tensor([right], dtype=torch.float32))
+    assert torch.equal(doubled, 2 * bags)
+
+
+@functools.cache
+def large_table(kind: str) -> torch.Tensor:
+    """As the tables of tests/embedding_bag/test_large_tables.py, but made on the GPU."""
+    width, dtype = {
+        "f16": (large.DIM, torch.float16),
+        "f32": (large.DIM, torch.float32),
+        "8 bits": (large.DIM + 8, torch.uint8),
+    }[kind]
+    table = torch.zeros(large.ROWS, width, dtype=dtype, device="cuda")
+    if kind != "8 bits":
+        table[0], table[large.LAST] = 1.0, 7.0
+        return table
+    for row, code, scale, bias in large.CODED_ROWS:
+        table[row, : large.DIM] = code
+        table[row, large.DIM :] = torch.tensor([scale, bias]).view(torch.uint8).cuda()
+    return table
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("kind", large.TABLES)
-def test_o05(kind: str, pipeline: str, tmp_path: Path) -> None:
-    table = large.TABLES[kind](tmp_path).cuda()
+def test_o05(kind: str, pipeline: str) -> None:
     args = (numbers(large.LAST, 0, large.LAST, dtype=torch.int32), numbers(0, 1, dtype=torch.int32))
-    program = torch.export.export(large.Large(table).eval(), tuple(each.cuda() for each in args))
-    bags, _ = compile_with(pipeline, program, target="cuda", bounds="raise")(*(each.cuda() for each in args))
+    args = tuple(each.cuda() for each in args)
+    program = torch.export.export(large.Large(large_table(kind)).eval(), args)
+    bags, _ = compile_with(pipeline, program, target="cuda", bounds="raise")(*args)
     assert torch.equal(bags.float().cpu(), torch.tensor([[7.0], [8.0]]).expand(2, large.DIM))

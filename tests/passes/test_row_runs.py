@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from dlrmc.ir.graph import Graph
+from dlrmc.passes.row_runs import POINTERS_MAX, runs_with_room
+from tests.passes.rule_case import graph_of
+
+
+def lookups(count: int, group: int) -> Graph:
+    """Lookups in tables of their own, `group` of which are always put side by side before the next come."""
+    lines = [f"input %i_{n} : i64[4]" for n in range(count)]
+    lines += [f'weight %w_{n} : f32[5,2] = "w_{n}"' for n in range(count)]
+    cats: list[str] = []
+    for begin in range(0, count, group):
+        numbers = range(begin, min(begin + group, count))
+        lines += [f"%e_{n} = embedding(%w_{n}, %i_{n}) : f32[4,2]" for n in numbers]
+        lines.append(
+            f"%c_{begin} = cat({', '.join(f'%e_{n}' for n in numbers)}) {{dim=1}} : f32[4,{2 * len(numbers)}]"
+        )
+        cats.append(f"%c_{begin}")
+    lines.append(f"%y = cat({', '.join(cats)}) {{dim=1}} : f32[4,{2 * count}]")
+    return graph_of("\n".join([*lines, "return %y"]))
+
+
+def runs_of(graph: Graph) -> list[list[str]]:
+    nodes = [node for node in graph.nodes if not node.is_op("input", "weight")]
+    return [[node.name for node in run] for run in runs_with_room(graph, nodes, 4)]
+
+
+def test_what_fits_is_one_run() -> None:
+    assert len(runs_of(lookups(200, 50))) == 1
+
+
+def test_runs_end_where_the_fewest_values_are_to_be_read() -> None:
+    graph = lookups(600, 50)
+    runs = runs_of(graph)
+    assert [name for run in runs for name in run] == [
+        node.name for node in graph.nodes if not node.is_op("input", "weight")
+    ]
+    assert all(run[-1].startswith(("c_", "y")) for run in runs)
+    assert 3 <= len(runs) <= 5
+    assert all(2 * sum(name.startswith("e_") for name in run) < POINTERS_MAX for run in runs)
+
+
+def test_one_op_that_reads_too_much_is_a_run_of_its_own() -> None:
+    values = [f"%x_{n}" for n in range(POINTERS_MAX + 1)]
+    lines = [f"input {value} : f32[4,1]" for value in values]
+    graph = graph_of(
+        "\n".join(
+            [
+                *lines,
+                f"%y = cat({', '.join(values)}) {{dim=1}} : f32[4,{len(values)}]",
+                f"%z = exp(%y) : f32[4,{len(values)}]",
+                "return %z",
+            ]
+        )
+    )
+    assert runs_of(graph) == [["y"], ["z"]]
