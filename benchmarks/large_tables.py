@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 import time
 from collections.abc import Iterator
 
@@ -51,6 +52,7 @@ GIB = 2**30
 def main() -> None:
     """Print the figures of every model asked for."""
     given = parse_arguments()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     device = find_gpu()
     machine = describe_machine(device)
     print(f"{machine.gpu}, driver {machine.driver}, torch {machine.torch}, cupy {machine.cupy}")
@@ -93,13 +95,13 @@ def measure_model(name: str, precision: str, device: torch.device, given: argpar
     runner = compile_within(work)
     print(f"{'variant':>12} {'event us':>9} {'wall us':>9} {'from eager':>10} {'from f64':>9}")
     print_times("dlrmc", work, runner)
+    if given.profile:
+        print("\n".join(profile_of(work, device, precision)))
     for peer in filter(None, given.peers.split(",")):
         try:
             print_times(peer, work, PEERS[peer](work))
         except (RuntimeError, torch.cuda.OutOfMemoryError) as error:
             print(f"{peer:>12} failed: {str(error).splitlines()[0]}")
-    if given.profile:
-        print("\n".join(profile_of(work, device, precision)))
 
 
 def make_work(cell: MultiHotCell, precision: str, device: torch.device, dtype: torch.dtype) -> Work:
