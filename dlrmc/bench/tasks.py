@@ -56,10 +56,13 @@ def pending(tasks: Sequence[Task], variants: Sequence[Variant], rows: Sequence[R
 
 
 def in_tuning_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The order for several processes at once: many tables first, otherwise as given.
+    """The order for several processes at once: numbers of tables from both ends, otherwise as given.
 
     Autotuners keep a result for each shape. Most layers' shapes depend on the batch, but not on the number of
     tables: with the batch varying fastest, processes that start together tune different shapes, and every
-    later number of tables finds them done. The cells that take longest come first, so that all end together.
+    later number of tables finds them done. Most tables come first, since they take longest, and fewest next:
+    a sweep that is cut short has the ends of its range.
     """
-    return tuple(sorted(tasks, key=lambda task: -task.cell.num_cat))
+    counts = sorted({task.cell.num_cat for task in tasks})
+    distance = {count: min(k, len(counts) - 1 - k) for k, count in enumerate(counts)}
+    return tuple(sorted(tasks, key=lambda task: (distance[task.cell.num_cat], -task.cell.num_cat)))

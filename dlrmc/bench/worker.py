@@ -55,7 +55,7 @@ def serve(link: Any, make_bench: MakeBench, variants: Sequence[Variant], threads
         link: a `multiprocessing` connection to `dlrmc.bench.pool`.
         make_bench: makes the bench from this process's access to the GPU.
         variants: to measure in each cell.
-        threads: for compiling, and for torch on the CPU.
+        threads: for torch on the CPU; compilers have twice as many, since workers wait for their turns.
     """
     os.setpgid(0, 0)  # so that it can be stopped with the compilers that it starts
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -96,10 +96,10 @@ def _limit_threads(threads: int) -> None:
     torch.set_num_threads(threads)
     if _COMPILE_THREADS in os.environ:
         return
-    os.environ[_COMPILE_THREADS] = str(threads)
+    os.environ[_COMPILE_THREADS] = str(2 * threads)
     from torch._inductor import config
 
-    config.compile_threads = threads
+    config.compile_threads = 2 * threads
 
 
 def _end_with_parent() -> None:

@@ -54,10 +54,10 @@ def test_unknown_names() -> None:
         make_tasks("seed", {}, precisions="fp32,fp8")
 
 
-def test_many_tables_come_first_and_batches_vary_fastest() -> None:
-    tasks = in_tuning_order(make_tasks("seed", {"num_cat": "2,8", "batch": "4,16"}))
+def test_numbers_of_tables_come_from_both_ends_and_batches_vary_fastest() -> None:
+    tasks = in_tuning_order(make_tasks("seed", {"batch": "4,16"}))
     sizes = [(task.cell.num_cat, task.cell.batch) for task in tasks]
-    assert sizes == [(8, 4), (8, 16), (2, 4), (2, 16)]
+    assert sizes == [(tables, batch) for tables in (32, 2, 16, 4, 8) for batch in (4, 16)]
 
 
 def test_several_presets_keep_their_own_sizes() -> None:
