@@ -16,9 +16,11 @@ from dlrmc.schedule.limits import DeviceLimits
 # products that one of f32 takes.
 _MULTIPLY_ADDS_PER_CYCLE = 1024
 _PRODUCTS = MappingProxyType({"fp32": 3, "tf32": 1})
-# Of a step, what tensor cores wait for: the barrier; with split products also x on its way to registers, and
-# sums added outside.
-_STEP = MappingProxyType({"fp32": 500, "tf32": 160})
+# A step takes this share of its products' time, and cycles, and no less than the way of its x through
+# registers: fitted to measurements on an H200 (docs/decisions/0013-large-products.md).
+_SHARE = MappingProxyType({"fp32": 1.35, "tf32": 0.75})
+_STEP = MappingProxyType({"fp32": 100, "tf32": 170})
+_LEAST_STEP = MappingProxyType({"fp32": 580, "tf32": 200})
 # From L2, as measured with these tiles: more than multiprocessor.py has for kernels that copy less at once.
 _L2_BYTES_PER_CYCLE = 48
 # Of the sums of warpgroups over k, through shared memory.
@@ -37,8 +39,9 @@ def warpgroup_cycles(tile: WarpgroupTile, shape: LinearShape, limits: DeviceLimi
     resident = resident_blocks(tile.threads, tile.shared_bytes(shape), registers, limits)
     blocks = -(-tile.blocks(shape) // limits.multiprocessors)
     together = min(resident, blocks)
-    alone = on_tensor_cores + _STEP[shape.precision]
-    busy = together * (on_tensor_cores + _STEP[shape.precision] / 3)
-    step = max(busy, alone, together * copied, L2_LATENCY / (tile.stages - 1))
+    share, wait = _SHARE[shape.precision], _STEP[shape.precision]
+    busy = max(share * together * on_tensor_cores + wait, together * on_tensor_cores)
+    least = max(_LEAST_STEP[shape.precision], L2_LATENCY / (tile.stages - 1))
+    step = max(busy, together * copied, least)
     finish = L2_LATENCY + 12 * tile.columns + (_EXCHANGE if tile.over_k > 1 else 0)
     return -(-blocks // together) * (BLOCK_START + L2_LATENCY + tile.steps(shape) * step + together * finish)
