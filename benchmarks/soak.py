@@ -44,9 +44,10 @@ STEPS = 20
 # Relative and absolute: sums of other orders.
 TOLERANCE = (1e-4, 1e-5)
 # Growth that is no leak: the allocator of the C library rounds up.
-RSS_SLACK_MB = 8.0
-DEVICE_SLACK_MB = 0.0
-DRIVER_SLACK_MB = 4.0
+RSS_SLACK_MB = 16.0
+DEVICE_SLACK_MB = 0.1
+# torch's allocator takes memory in segments of up to 20 MB.
+DRIVER_SLACK_MB = 20.0
 
 
 class Recommender(nn.Module):
