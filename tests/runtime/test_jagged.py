@@ -202,3 +202,35 @@ def _request(request: Keyed, is_weighted: bool) -> Keyed:
     else:
         request._weights = None
     return request
+
+
+class TwoTables(nn.Module):
+    """Bags of two features, with their last offsets, and a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.users = nn.EmbeddingBag(5, 4, mode="sum", include_last_offset=True)
+        self.items = nn.EmbeddingBag(7, 4, mode="sum", include_last_offset=True)
+        self.layer = nn.Linear(8, 1)
+
+    def forward(self, features: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+        bags = [self.users(*features["user"]), self.items(*features["item"])]
+        return torch.sigmoid(self.layer(torch.cat(bags, 1)))
+
+
+@torch.no_grad()
+def test_any_number_of_ids_is_one_program_where_they_are_dims() -> None:
+    model, split = TwoTables().eval(), Split()
+
+    def features(*lengths: int) -> dict[str, Any]:
+        ids = torch.arange(sum(lengths)) % 5
+        found = split.split(ids, ("user", "item"), lengths=torch.tensor(lengths))
+        return {key: tuple(each) for key, each in found.items()}
+
+    dims = {key: ({0: torch.export.Dim(f"{key}_ids", min=0)}, None) for key in ("user", "item")}
+    program = torch.export.export(model, (features(2, 1, 3, 2),), dynamic_shapes={"features": dims})
+    compiled = dlrmc.compile(program, target="emulate", bounds="raise")
+    for lengths in ((2, 1, 3, 2), (0, 0, 0, 0), (9, 0, 1, 40), (0, 3, 0, 0)):
+        args = features(*lengths)
+        torch.testing.assert_close(compiled(args), model(args), rtol=0, atol=1e-6)
+    assert compiled.stats()["built"] == 1
