@@ -21,6 +21,7 @@ from dlrmc.passes.derive_weights import TABLE_BYTES_MAX
 from dlrmc.passes.derived_views import derive_view
 from dlrmc.passes.layer_cost import layers_apart
 from dlrmc.passes.long_gathers import without_long_gathers
+from dlrmc.passes.pad_weights import pad_weights
 from dlrmc.passes.pass_types import PassResult
 from dlrmc.passes.row_runs import POINTERS_MAX, row_bytes, runs_with_room
 from dlrmc.passes.row_stages import has_stage
@@ -162,6 +163,7 @@ def _is_worth_it(region: Sequence[Node]) -> bool:
 
 def _form(graph: Graph, region: Sequence[Node], outputs: Sequence[Node], batch: int) -> None:
     _derive_views(graph, region)
+    region, outputs = pad_weights(graph, region, outputs)
     body, operands = outline(graph, region, outputs)
     attributes = {"impl": "row_program", "batch": batch}
     name = outputs[0].name if len(outputs) == 1 else f"{graph.name}_rows"

@@ -11,7 +11,8 @@ from dlrmc.ir.attributes import Attribute
 from dlrmc.ir.bag_tables import BAG_OPS, SINGLE_BAG_OPS, Bags, bags_of
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import Operands, map_operands
-from dlrmc.ir.rows import Rows
+from dlrmc.ir.rows import UNIFORM, Rows
+from dlrmc.ir.strided import VIEW_OPS
 from dlrmc.passes.row_tags import tag_rows
 
 # How a tile reads an operand of its kernel: its own rows, all of it, or from its own rows' offsets on.
@@ -93,6 +94,9 @@ class _Cutter:
         return Tile(self._graph, self._operands, self._rows, self._batch)
 
     def _cut(self, node: Node) -> Node:
+        if node.is_op(*VIEW_OPS) and self._tags[node] is UNIFORM:
+            operands = map_operands(node.operands, self._value)
+            return self._graph.add(node.op, operands, node.attributes, name=node.name, source=node.source)
         if not isinstance(self._tags[node], Rows):
             raise PassError(
                 f"row program %{self._kernel.name}",

@@ -13,8 +13,9 @@ struct BagSource {
     const void* offsets;
     const void* weights;
     long long row_count;
-    long long id_count;    // the number of ids; without offsets, of one bag
-    long long bag_stride;  // without offsets: elements from the ids of one bag to those of the next
+    long long id_count;  // the number of ids; without offsets, of one bag
+    // Elements from the ids of one bag to those of the next; with offsets, if all bags were of one length.
+    long long bag_stride;
     long long padding_id;  // -1 for none
     int id_site;
     int offset_site;
@@ -41,19 +42,27 @@ __device__ __forceinline__ long long read_count(const void* slot) {
     return static_cast<const long long*>(slot)[1];
 }
 
-// Completes a source of which the pointers have been written, those of slots as the slots' addresses.
+// The pointers of a BagSource, those of slots as the slots' addresses.
+struct BagPointers {
+    const void* table;
+    const void* ids;
+    const void* offsets;
+    const void* weights;
+};
+
 template <bool IDS, bool OFFSETS, bool WEIGHTS>
-__device__ __forceinline__ void complete_source(BagSource& source, const BagNumbers& numbers) {
-    source.id_count = numbers.id_count < 0 ? read_count(source.ids) : numbers.id_count;
-    source.ids = read_pointer<IDS>(source.ids);
-    source.offsets = read_pointer<OFFSETS>(source.offsets);
-    source.weights = read_pointer<WEIGHTS>(source.weights);
-    source.row_count = numbers.row_count;
-    source.bag_stride = numbers.bag_stride;
-    source.padding_id = numbers.padding_id;
-    source.id_site = numbers.id_site;
-    source.offset_site = numbers.offset_site;
-    source.kind = 0;
+__device__ __forceinline__ BagSource bag_source(const BagPointers& pointers, const BagNumbers& numbers) {
+    return {pointers.table,
+            read_pointer<IDS>(pointers.ids),
+            read_pointer<OFFSETS>(pointers.offsets),
+            read_pointer<WEIGHTS>(pointers.weights),
+            numbers.row_count,
+            numbers.id_count < 0 ? read_count(pointers.ids) : numbers.id_count,
+            numbers.bag_stride,
+            numbers.padding_id,
+            numbers.id_site,
+            numbers.offset_site,
+            0};
 }
 
 // The positions [begin, end) of one bag.

@@ -24,6 +24,10 @@
 
 template <typename Kind>
 struct EmbeddingBag {
+    // Bags that a warp shares add and write by the functions of this one.
+    template <typename>
+    friend struct WarpBags;
+
     using Element = typename Kind::Element;
     using Id = typename Kind::Id;
     using Checks = BagChecks<Kind>;
@@ -37,46 +41,6 @@ struct EmbeddingBag {
         Sum sum;
         add_from(source, bag, bounds, bounds.begin, first_column, sum);
         finish(source, bag, bounds, sum, reports, y, faults);
-    }
-
-    // The same for ITEMS bags of tables of one kind, where `is_used` holds: the offsets of all are on their
-    // way before the first id is asked for, the first HEAD ids of all before the first row, and these rows
-    // before the first sum. The sources stand in shared memory, and every table has a row.
-    template <int ITEMS, int HEAD>
-    static __device__ __forceinline__ void run_many(const BagSource* const (&sources)[ITEMS],
-                                                    const long long (&bag)[ITEMS],
-                                                    const bool (&is_used)[ITEMS], Element* const (&y)[ITEMS],
-                                                    long long bags, int first_column, bool reports,
-                                                    Faults* faults) {
-        BagBounds bounds[ITEMS];
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i) {
-            bounds[i] = Checks::load_bounds(*sources[i], is_used[i] ? bag[i] : 0, bags);
-        }
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i) {
-            bounds[i] = Checks::checked(*sources[i], is_used[i] ? bag[i] : 0, bags, bounds[i],
-                                        reports && is_used[i], faults);
-            if (!is_used[i]) bounds[i].end = bounds[i].begin;
-        }
-        Places<HEAD> places[ITEMS];
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-            load_first(*sources[i], bag[i], bounds[i], places[i]);
-        Rows<HEAD> heads[ITEMS];
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i)
-            load_rows(*sources[i], first_column, places[i], heads[i]);
-#pragma unroll
-        for (int i = 0; i < ITEMS; ++i) {
-            if (!is_used[i]) continue;
-            Sum sum;
-            add(places[i], heads[i], sum);
-            if (bounds[i].begin + HEAD < bounds[i].end) {
-                sum = with_rest(*sources[i], bag[i], bounds[i], bounds[i].begin + HEAD, first_column, sum);
-            }
-            finish(*sources[i], bag[i], bounds[i], sum, reports, y[i], faults);
-        }
     }
 
   private:
@@ -95,37 +59,8 @@ struct EmbeddingBag {
         Element weight[N] = {};
     };
 
-    // The rows that their ids name.
-    template <int N>
-    struct Rows {
-        bool is_read[N];
-        Pack<Element, Kind::VECTOR> rows[N];
-        bool is_bad;
-    };
-
     static __device__ __forceinline__ const Element* weights_of(const BagSource& source, long long bag) {
         return static_cast<const Element*>(source.weights) + (Kind::HAS_OFFSETS ? 0 : bag * Kind::WEIGHT_BAG);
-    }
-
-    // Of a bag that may be empty. What is not there is read elsewhere and thrown away: a load under a
-    // condition waits for it, and the loads behind it wait too.
-    template <int N>
-    static __device__ __forceinline__ void load_first(const BagSource& source, long long bag,
-                                                      const BagBounds& bounds, Places<N>& places) {
-        const Id* const ids = Checks::ids_of(source, bag);
-        const Element* const weights = weights_of(source, bag);
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            const long long at = bounds.begin + i;
-            places.is_there[i] = at < bounds.end;
-            const auto* const id =
-                places.is_there[i] ? ids + at * Kind::ID_STRIDE : reinterpret_cast<const Id*>(&source);
-            places.id[i] = static_cast<long long>(*id);
-            if constexpr (Kind::HAS_WEIGHTS) {
-                places.weight[i] = *(places.is_there[i] ? weights + at * Kind::WEIGHT_STRIDE
-                                                        : reinterpret_cast<const Element*>(&source));
-            }
-        }
     }
 
     // Of a bag that is not empty: what is not there any more is its last place.
@@ -141,41 +76,6 @@ struct EmbeddingBag {
             places.id[i] = static_cast<long long>(ids[at * Kind::ID_STRIDE]);
             if constexpr (Kind::HAS_WEIGHTS) places.weight[i] = weights[at * Kind::WEIGHT_STRIDE];
         }
-    }
-
-    // A row that is not to be read is the table's first: again, no load is under a condition, and none stands
-    // behind a branch, as && and || would make.
-    template <int N>
-    static __device__ __forceinline__ void load_rows(const BagSource& source, int first_column,
-                                                     const Places<N>& places, Rows<N>& loaded) {
-        loaded.is_bad = false;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            const long long id = places.id[i];
-            const bool is_padding = Kind::HAS_PADDING && id == source.padding_id;
-            const bool is_row = Checks::is_below(id, source.row_count);
-            const bool is_wanted = places.is_there[i] & !is_padding;
-            loaded.is_bad |= is_wanted & !is_row;
-            loaded.is_read[i] = is_wanted & is_row;
-            loaded.rows[i] = load_row(row_of(source, is_row ? id : 0, first_column));
-        }
-    }
-
-    template <int N>
-    static __device__ __forceinline__ void add(const Places<N>& places, const Rows<N>& loaded, Sum& sum) {
-        sum.is_bad |= loaded.is_bad;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            if (loaded.is_read[i]) add_row(loaded.rows[i], places.weight[i], sum);
-        }
-    }
-
-    // The sum with all rows of the bag from position `at` on. Not inlined: most bags of a stage that loads
-    // heads end in them.
-    static __device__ __noinline__ Sum with_rest(const BagSource& source, long long bag, BagBounds bounds,
-                                                 long long at, int first_column, Sum sum) {
-        add_from(source, bag, bounds, at, first_column, sum);
-        return sum;
     }
 
     // The ids of the next rows are asked for before rows are waited for, so that a step waits for memory
@@ -262,6 +162,10 @@ struct EmbeddingBag {
             Checks::report_ids(Checks::ids_of(source, bag), bounds, first, source.row_count,
                                source.padding_id, source.id_site, faults);
         }
+        store(sum, y);
+    }
+
+    static __device__ __forceinline__ void store(Sum& sum, Element* y) {
         if constexpr (Kind::MODE == BagMode::mean) {
 #pragma unroll
             for (int i = 0; i < Kind::VECTOR; ++i) {

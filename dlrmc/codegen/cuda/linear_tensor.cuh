@@ -45,7 +45,12 @@ struct LinearTensor {
     static constexpr int column_tiles = Sizes::COLUMN_TILES;
     static constexpr int column_groups = (Sizes::N + 8 * column_tiles - 1) / (8 * column_tiles);
     static constexpr int k_steps = (Sizes::K + 15) / 16;
-    static constexpr int slice_steps = (k_steps + Sizes::K_SLICES - 1) / Sizes::K_SLICES;
+    // Steps that are left over by equal slices are dealt to the slices tile by tile, where that is less than
+    // one more step.
+    static constexpr int left_steps = k_steps % Sizes::K_SLICES;
+    static constexpr int left_rounds = (left_steps * column_tiles + Sizes::K_SLICES - 1) / Sizes::K_SLICES;
+    static constexpr bool deals_tiles = left_steps > 0 && left_rounds < column_tiles;
+    static constexpr int slice_steps = k_steps / Sizes::K_SLICES + (left_steps > 0 && !deals_tiles);
     // With few tiles, products that add to the same sums would wait for each other: the small ones have sums
     // apart.
     static constexpr int correction_sets = column_tiles < 4 ? 2 : 1;
@@ -87,55 +92,107 @@ struct LinearTensor {
 
     static __device__ __forceinline__ void add_products(const float* x, const float* w, int unit, int lane,
                                                         float (&sums)[column_tiles][4]) {
-        const int first_step = unit % Sizes::K_SLICES * slice_steps;
+        const int slice = unit % Sizes::K_SLICES;
+        const int first_step = slice * slice_steps;
         const float* const x_row = x + (row_of(unit) + lane / 4) * Sizes::X_STRIDE + lane % 4 * 4;
+        const int k = lane % 4 * 4;
         float corrections[correction_sets][column_tiles][4] = {};
         float products[column_tiles][4] = {};
 #pragma unroll 1
         for (int step = first_step; step < first_step + slice_steps; ++step) {
-            if (k_steps % Sizes::K_SLICES != 0 && step >= k_steps) break;
-            const Pack<float, 4> upper = load_pack<4>(x_row + step * 16);
-            const Pack<float, 4> lower = load_pack<4>(x_row + 8 * Sizes::X_STRIDE + step * 16);
-            unsigned a_high[2][4];
-            unsigned a_low[2][4];
-            unsigned b_high[2][column_tiles][2];
-            unsigned b_low[2][column_tiles][2];
+            if (!deals_tiles && k_steps % Sizes::K_SLICES != 0 && step >= k_steps) break;
+            Left left;
+            Right<column_tiles> right;
+            load_left(x_row + step * 16, left);
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const SplitTf32<Sizes::PRODUCTS> first(upper.at[i]);
-                const SplitTf32<Sizes::PRODUCTS> second(lower.at[i]);
-                a_high[i / 2][i % 2 * 2] = first.high;
-                a_low[i / 2][i % 2 * 2] = first.low;
-                a_high[i / 2][i % 2 * 2 + 1] = second.high;
-                a_low[i / 2][i % 2 * 2 + 1] = second.low;
-            }
-#pragma unroll
-            for (int tile = 0; tile < column_tiles; ++tile) {
-                const Pack<float, 4> weights =
-                    load_weights(w, column_of(unit, tile) + lane / 4, step * 16 + lane % 4 * 4);
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const SplitTf32<Sizes::PRODUCTS> split(weights.at[i]);
-                    b_high[i / 2][tile][i % 2] = split.high;
-                    b_low[i / 2][tile][i % 2] = split.low;
-                }
-            }
+            for (int tile = 0; tile < column_tiles; ++tile)
+                load_right(w, column_of(unit, tile) + lane / 4, step * 16 + k, tile, right);
             // A tensor core rounds towards zero, so the large products are added outside of it: here those of
             // the step before, which are there since the loads.
             if constexpr (Sizes::PRODUCTS == 3) move_to(sums, products);
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                if constexpr (Sizes::PRODUCTS == 3) {
-                    multiply_tf32(a_low[half], b_high[half], corrections[0]);
-                    multiply_tf32(a_high[half], b_low[half], corrections[correction_sets - 1]);
-                }
-                multiply_tf32(a_high[half], b_high[half], products);
-            }
+            multiply(left, right, products, corrections);
         }
         move_to(sums, products);
 #pragma unroll
         for (int set = 0; set < correction_sets; ++set)
             move_to(sums, corrections[set]);
+        if constexpr (deals_tiles) {
+#pragma unroll 1
+            for (int item = slice; item < left_steps * column_tiles; item += Sizes::K_SLICES) {
+                const int step = slice_steps * Sizes::K_SLICES + item / column_tiles;
+                const int tile = item % column_tiles;
+                add_tile(x_row + step * 16, w, column_of(unit, tile) + lane / 4, step * 16 + k, tile, sums);
+            }
+        }
+    }
+
+    struct Left {
+        unsigned high[2][4];
+        unsigned low[2][4];
+    };
+
+    template <int TILES>
+    struct Right {
+        unsigned high[2][TILES][2];
+        unsigned low[2][TILES][2];
+    };
+
+    // The products of one step and of one tile, whose number the compiler does not know.
+    static __device__ __forceinline__ void add_tile(const float* x, const float* w, int n, int k, int place,
+                                                    float (&sums)[column_tiles][4]) {
+        float products[1][4] = {};
+        float corrections[1][1][4] = {};
+        Left left;
+        Right<1> right;
+        load_left(x, left);
+        load_right(w, n, k, 0, right);
+        multiply(left, right, products, corrections);
+#pragma unroll
+        for (int tile = 0; tile < column_tiles; ++tile) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (tile == place) sums[tile][i] += products[0][i] + corrections[0][0][i];
+        }
+    }
+
+    static __device__ __forceinline__ void load_left(const float* x, Left& left) {
+        const Pack<float, 4> upper = load_pack<4>(x);
+        const Pack<float, 4> lower = load_pack<4>(x + 8 * Sizes::X_STRIDE);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const SplitTf32<Sizes::PRODUCTS> first(upper.at[i]);
+            const SplitTf32<Sizes::PRODUCTS> second(lower.at[i]);
+            left.high[i / 2][i % 2 * 2] = first.high;
+            left.low[i / 2][i % 2 * 2] = first.low;
+            left.high[i / 2][i % 2 * 2 + 1] = second.high;
+            left.low[i / 2][i % 2 * 2 + 1] = second.low;
+        }
+    }
+
+    template <int TILES>
+    static __device__ __forceinline__ void load_right(const float* w, int n, int k, int tile,
+                                                      Right<TILES>& right) {
+        const Pack<float, 4> weights = load_weights(w, n, k);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const SplitTf32<Sizes::PRODUCTS> split(weights.at[i]);
+            right.high[i / 2][tile][i % 2] = split.high;
+            right.low[i / 2][tile][i % 2] = split.low;
+        }
+    }
+
+    template <int TILES, int SETS>
+    static __device__ __forceinline__ void multiply(const Left& left, const Right<TILES>& right,
+                                                    float (&products)[TILES][4],
+                                                    float (&corrections)[SETS][TILES][4]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            if constexpr (Sizes::PRODUCTS == 3) {
+                multiply_tf32(left.low[half], right.high[half], corrections[0]);
+                multiply_tf32(left.high[half], right.low[half], corrections[SETS - 1]);
+            }
+            multiply_tf32(left.high[half], right.high[half], products);
+        }
     }
 
     // Adds the products to the sums and leaves zeros.

@@ -3,12 +3,13 @@
 //
 // The features stand in shared memory, [ROWS, F, D] with strides X_ROW and X_FEATURE; D is contiguous and
 // padded with zeros to D_PADDED, a multiple of 16. X_FEATURE is 16 modulo 32, so that reads are free of bank
-// conflicts. Features up to the next multiple of 16 are read and may hold anything. Products of f32 are those
-// of linear_tensor.cuh.
+// conflicts. Products of f32 are those of linear_tensor.cuh.
 //
-// A unit of work is one row and 16 features i with all features j below; warps take units in turn. Where few
-// features are left over by the tiles of 16, threads compute their pairs one by one. `z` is a TileView (row,
-// 0, p). No barrier.
+// The product is one of a matrix with its own transpose: what a lane holds of 8 features as columns is also
+// what it must hand over of them as rows, so a warp reads and splits every feature once. A unit of work is
+// one row with all its pairs, or, where these are too many for registers, those of 16 features with all
+// features before them; warps take units in turn. Where few features are left over by the tiles of 16, the
+// lanes multiply them by what they hold of the others. `z` is a TileView (row, 0, p). No barrier.
 //
 // requires: linear_tensor.cuh pairwise_dot.cuh
 #ifndef DLRMC_CODEGEN_CUDA_PAIRWISE_TENSOR_CUH
@@ -20,69 +21,46 @@
 template <typename Sizes>
 struct PairwiseTensor {
     using Pairs = PairwiseDot<Sizes>;
-    // So few features are cheaper one by one than as a tile of 16.
+    // So few features are cheaper by ordinary products than as a tile of 16.
     static constexpr int left_over = Sizes::F % 16 <= 4 ? Sizes::F % 16 : 0;
     static constexpr int tiled = Sizes::F - left_over;
     static constexpr int row_tiles = (tiled + 15) / 16;
     static constexpr int column_tiles = (tiled + 7) / 8;
+    static constexpr int units_per_row = column_tiles <= 4 ? 1 : row_tiles;
+    static constexpr int unit_tiles = row_tiles / units_per_row;
+    static constexpr bool has_steps = Sizes::D_PADDED > 16;
+    static constexpr bool adds_outside = has_steps && Sizes::PRODUCTS == 3;
 
     template <typename Z>
     static __device__ __forceinline__ void run(const float* x, Z z, int rows, int thread, int threads) {
         const int lane = thread % 32;
 #pragma unroll 1
-        for (int unit = thread / 32; unit < rows * row_tiles; unit += threads / 32) {
+        for (int unit = thread / 32; unit < rows * units_per_row; unit += threads / 32) {
+            const int row = unit / units_per_row;
             // The units with the most pairs first.
-            tile(x + unit / row_tiles * Sizes::X_ROW, z, unit / row_tiles, row_tiles - 1 - unit % row_tiles,
-                 lane);
-        }
-        if constexpr (left_over > 0) {
-            constexpr int lows = Sizes::DIAGONAL ? Sizes::F : Sizes::F - 1;
-            constexpr int pairs = left_over * lows;
-#pragma unroll 1
-            for (int item = thread; item < rows * pairs; item += threads) {
-                const int row = item / pairs;
-                const int high = tiled + item % pairs / lows;
-                const int low = item % lows;
-                if (low > high || (!Sizes::DIAGONAL && low == high)) continue;
-                *z.at(row, 0, Pairs::pair_index(low, high)) = dot(x + row * Sizes::X_ROW, high, low);
-            }
+            run_unit<units_per_row - 1>(units_per_row - 1 - unit % units_per_row, x + row * Sizes::X_ROW, z,
+                                        row, lane);
         }
     }
 
   private:
-    template <typename Z>
-    static __device__ __forceinline__ void tile(const float* features, Z z, int row, int row_tile, int lane) {
-        const int last_column = row_tile * 2 + 1;
-        SplitPack others[column_tiles];
-        float sums[column_tiles][4] = {};
-        const float* const a = features + (row_tile * 16 + lane / 4) * Sizes::X_FEATURE + lane % 4 * 4;
-        const float* const b = features + lane / 4 * Sizes::X_FEATURE + lane % 4 * 4;
-#pragma unroll 1
-        for (int k = 0; k < Sizes::D_PADDED; k += 16) {
-            const SplitPack upper(load_pack<4>(a + k));
-            const SplitPack lower(load_pack<4>(a + 8 * Sizes::X_FEATURE + k));
-#pragma unroll
-            for (int column = 0; column < column_tiles; ++column) {
-                if (column <= last_column)
-                    others[column] = SplitPack(load_pack<4>(b + column * 8 * Sizes::X_FEATURE + k));
-            }
-            // Neighbouring products are of different tiles: one that adds to the same sums would wait.
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                if constexpr (Sizes::PRODUCTS == 3) {
-                    multiply<true, false>(half, upper, lower, others, last_column, sums);
-                    multiply<false, true>(half, upper, lower, others, last_column, sums);
-                }
-                multiply<false, false>(half, upper, lower, others, last_column, sums);
-            }
-        }
-#pragma unroll
-        for (int column = 0; column < column_tiles; ++column) {
-            if (column > last_column) continue;
-            store(z, features, row, row_tile * 16 + lane / 4, column * 8 + lane % 4 * 2, sums[column]);
+    // Columns that the row tiles up to `row_tile` look at, and those of all row tiles before it.
+    static __device__ constexpr int columns_of(int row_tile) {
+        return row_tile * 2 + 2 < column_tiles ? row_tile * 2 + 2 : column_tiles;
+    }
+    static __device__ constexpr int tiles_before(int row_tile) { return row_tile * (row_tile + 1); }
+
+    template <int NUMBER, typename Z>
+    static __device__ __forceinline__ void run_unit(int number, const float* features, Z z, int row,
+                                                    int lane) {
+        if (NUMBER == 0 || number == NUMBER) {
+            Unit<NUMBER * unit_tiles, (NUMBER + 1) * unit_tiles>::run(features, z, row, lane);
+        } else if constexpr (NUMBER > 0) {
+            run_unit<NUMBER - 1>(number, features, z, row, lane);
         }
     }
 
+    // The TF32 halves of k to k + 3 of one feature.
     struct SplitPack {
         unsigned high[4];
         unsigned low[4];
@@ -98,53 +76,174 @@ struct PairwiseTensor {
         }
     };
 
-    // Adds the products of 8 k, of the lower halves where said, of features `upper` and `lower` (8 below it)
-    // with each column's.
-    template <bool A_LOW, bool B_LOW>
-    static __device__ __forceinline__ void multiply(int half, const SplitPack& upper, const SplitPack& lower,
-                                                    const SplitPack (&others)[column_tiles], int last_column,
-                                                    float (&sums)[column_tiles][4]) {
-        const int k = half * 2;
-        const unsigned (&up)[4] = A_LOW ? upper.low : upper.high;
-        const unsigned (&down)[4] = A_LOW ? lower.low : lower.high;
-        const unsigned a[4] = {up[k], down[k], up[k + 1], down[k + 1]};
-#pragma unroll
-        for (int column = 0; column < column_tiles; ++column) {
-            if (column > last_column) continue;
-            const unsigned (&other)[4] = B_LOW ? others[column].low : others[column].high;
-            const unsigned b[2] = {other[k], other[k + 1]};
-            mma_m16n8k8_tf32(sums[column], a, b, sums[column]);
-        }
-    }
+    // Row tiles FIRST to LAST - 1 with all columns before and on the diagonal.
+    template <int FIRST, int LAST>
+    struct Unit {
+        static constexpr int columns = columns_of(LAST - 1);
+        static constexpr int first_own = FIRST * 2;
+        static constexpr int tiles = tiles_before(LAST - 1) + columns - tiles_before(FIRST);
 
-    // Stores the sums (high, low), (high, low + 1), (high + 8, low), (high + 8, low + 1) that are pairs of
-    // the triangle; where one is not finite, all are computed again.
-    template <typename Z>
-    static __device__ __forceinline__ void store(Z z, const float* features, int row, int high, int low,
-                                                 float (&sums)[4]) {
-        if (!is_finite(sums[0] + sums[1] + (sums[2] + sums[3]))) {
+        SplitPack parts[columns];
+        float sums[tiles][4] = {};
+        float left_sums[left_over > 0 ? left_over : 1][columns - first_own] = {};
+
+        template <typename Z>
+        static __device__ __forceinline__ void run(const float* features, Z z, int row, int lane) {
+            Unit unit;
+#pragma unroll 1
+            for (int k = 0; k < Sizes::D_PADDED; k += 16) {
+                unit.load(features, lane, k + lane % 4 * 4);
+                if constexpr (adds_outside) {
+                    unit.add_products();
+                } else {
+                    unit.multiply_all(unit.sums);
+                }
+            }
+            unit.store(features, z, row, lane);
+            if constexpr (left_over > 0) unit.store_left_over(features, z, row, lane);
+        }
+
+        // The lane's share of every feature, split, and its products with those left over.
+        __device__ __forceinline__ void load(const float* features, int lane, int k) {
+            Pack<float, 4> left[left_over > 0 ? left_over : 1];
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                if (is_pair(high + i / 2 * 8, low + i % 2))
-                    sums[i] = dot(features, high + i / 2 * 8, low + i % 2);
+            for (int i = 0; i < left_over; ++i)
+                left[i] = load_pack<4>(features + (tiled + i) * Sizes::X_FEATURE + k);
+#pragma unroll
+            for (int column = 0; column < columns; ++column) {
+                Pack<float, 4> pack = {};
+                if ((column + 1) * 8 <= tiled || column * 8 + lane / 4 < tiled)
+                    pack = load_pack<4>(features + (column * 8 + lane / 4) * Sizes::X_FEATURE + k);
+                parts[column] = SplitPack(pack);
+                if (column < first_own) continue;
+#pragma unroll
+                for (int i = 0; i < left_over; ++i) {
+#pragma unroll
+                    for (int j = 0; j < 4; ++j)
+                        left_sums[i][column - first_own] =
+                            fmaf(left[i].at[j], pack.at[j], left_sums[i][column - first_own]);
+                }
             }
         }
+
+        // A tensor core rounds towards zero: the products of every 16 k start at zero and are added outside.
+        __device__ __forceinline__ void add_products() {
+            float products[tiles][4] = {};
+            multiply_all(products);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (is_pair(high + i / 2 * 8, low + i % 2))
-                *z.at(row, 0, Pairs::pair_index(low + i % 2, high + i / 2 * 8)) = sums[i];
+            for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    sums[tile][i] += products[tile][i];
+            }
         }
-    }
 
-    static __device__ __forceinline__ bool is_pair(int high, int low) {
-        return (tiled % 16 == 0 || high < tiled) && (Sizes::DIAGONAL ? low <= high : low < high);
-    }
+        // The small products come first, while the sums are small and what rounding cuts off is too.
+        __device__ __forceinline__ void multiply_all(float (&to)[tiles][4]) const {
+            if constexpr (Sizes::PRODUCTS == 3) {
+                multiply<true, false>(to);
+                multiply<false, true>(to);
+            }
+            multiply<false, false>(to);
+        }
 
-    static __device__ __noinline__ float dot(const float* features, int high, int low) {
+        // Neighbouring products are of different tiles: one that adds to the same sums would wait.
+        template <bool A_LOW, bool B_LOW>
+        __device__ __forceinline__ void multiply(float (&to)[tiles][4]) const {
+#pragma unroll
+            for (int k = 0; k < 4; k += 2) {
+#pragma unroll
+                for (int row_tile = FIRST; row_tile < LAST; ++row_tile) {
+                    const unsigned a[4] = {half<A_LOW>(row_tile * 2, k), half<A_LOW>(row_tile * 2 + 1, k),
+                                           half<A_LOW>(row_tile * 2, k + 1),
+                                           half<A_LOW>(row_tile * 2 + 1, k + 1)};
+#pragma unroll
+                    for (int column = 0; column < columns_of(row_tile); ++column) {
+                        const unsigned b[2] = {half<B_LOW>(column, k), half<B_LOW>(column, k + 1)};
+                        float (&sum)[4] = to[tiles_before(row_tile) - tiles_before(FIRST) + column];
+                        mma_m16n8k8_tf32(sum, a, b, sum);
+                    }
+                }
+            }
+        }
+
+        template <bool LOW>
+        __device__ __forceinline__ unsigned half(int column, int k) const {
+            if (column >= columns) return 0;
+            return LOW ? parts[column].low[k] : parts[column].high[k];
+        }
+
+        // Where a sum is not finite, all are computed again: splitting turns an infinity into a NaN.
+        template <typename Z>
+        __device__ __forceinline__ void store(const float* features, Z z, int row, int lane) const {
+            float total = 0.0f;
+#pragma unroll
+            for (int tile = 0; tile < tiles; ++tile)
+                total += sums[tile][0] + sums[tile][1] + (sums[tile][2] + sums[tile][3]);
+            if (__any_sync(0xffffffffu, !is_finite(total))) return compute_again(features, z, row, lane);
+#pragma unroll
+            for (int row_tile = FIRST; row_tile < LAST; ++row_tile) {
+#pragma unroll
+                for (int column = 0; column < columns_of(row_tile); ++column) {
+                    store_tile(sums[tiles_before(row_tile) - tiles_before(FIRST) + column], z, row,
+                               row_tile * 2, column, lane);
+                }
+            }
+        }
+
+        // Pairs (high, low), (high, low + 1), (high + 8, low), (high + 8, low + 1) of one tile.
+        template <typename Z>
+        static __device__ __forceinline__ void store_tile(const float (&sums)[4], Z z, int row,
+                                                          int high_block, int low_block, int lane) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int block = high_block + i / 2;
+                const int high = block * 8 + lane / 4;
+                const int low = low_block * 8 + lane % 4 * 2 + i % 2;
+                if (block < low_block || !is_tiled(block, high)) continue;
+                if (block > low_block || (Sizes::DIAGONAL ? low <= high : low < high))
+                    *z.at(row, 0, Pairs::pair_index(low, high)) = sums[i];
+            }
+        }
+
+        static __device__ __forceinline__ bool is_tiled(int block, int feature) {
+            return block < column_tiles && ((block + 1) * 8 <= tiled || feature < tiled);
+        }
+
+        template <typename Z>
+        static __device__ __noinline__ void compute_again(const float* features, Z z, int row, int lane) {
+            const int end = LAST * 16 < tiled ? LAST * 16 : tiled;
+            for (int item = FIRST * 16 * tiled + lane; item < end * tiled; item += 32)
+                store_dot(features, z, row, item / tiled, item % tiled);
+        }
+
+        // Pairs of the features left over: the lanes of a feature add what each has.
+        template <typename Z>
+        __device__ __forceinline__ void store_left_over(const float* features, Z z, int row, int lane) {
+#pragma unroll
+            for (int i = 0; i < left_over; ++i) {
+#pragma unroll
+                for (int own = 0; own < columns - first_own; ++own) {
+                    float sum = left_sums[i][own];
+                    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+                    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+                    const int low = (first_own + own) * 8 + lane / 4;
+                    if (lane % 4 == own % 4 && is_tiled(first_own + own, low))
+                        *z.at(row, 0, Pairs::pair_index(low, tiled + i)) = sum;
+                }
+            }
+            if (LAST == row_tiles && lane < left_over * left_over)
+                store_dot(features, z, row, tiled + lane / left_over, tiled + lane % left_over);
+        }
+    };
+
+    template <typename Z>
+    static __device__ __forceinline__ void store_dot(const float* features, Z z, int row, int high, int low) {
+        if (low > high || (!Sizes::DIAGONAL && low == high)) return;
         float sums[1][1] = {};
         add_dot_block<1, 1, Sizes::D_PADDED, 4, 4>(sums, features + high * Sizes::X_FEATURE,
                                                    features + low * Sizes::X_FEATURE);
-        return sums[0][0];
+        *z.at(row, 0, Pairs::pair_index(low, high)) = sums[0][0];
     }
 };
 

@@ -17,6 +17,10 @@
 #ifdef DLRMC_EMULATED
 
 using dlrmc_emulator::bf16_to_f32;
+using dlrmc_emulator::bulk_copy;
+using dlrmc_emulator::copy_barrier_expect;
+using dlrmc_emulator::copy_barrier_init;
+using dlrmc_emulator::copy_barrier_wait;
 using dlrmc_emulator::cp_async_16;
 using dlrmc_emulator::cp_async_16_zero_fill;
 using dlrmc_emulator::cp_async_4;
@@ -27,6 +31,7 @@ using dlrmc_emulator::cp_async_wait_group;
 using dlrmc_emulator::f16_to_f32;
 using dlrmc_emulator::f32_to_bf16;
 using dlrmc_emulator::f32_to_f16;
+using dlrmc_emulator::load_global_early;
 using dlrmc_emulator::mma_m16n8k16_bf16;
 using dlrmc_emulator::mma_m16n8k8_tf32;
 using dlrmc_emulator::named_barrier_arrive;
@@ -59,6 +64,22 @@ __device__ __forceinline__ unsigned short f32_to_bf16(float value) {
     unsigned short bits;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
     return bits;
+}
+
+// ---- loads from global memory that stay where they stand: the compiler would move an ordinary one, of what
+// no thread writes, down to its first use, past barriers too
+// -----------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ void load_global_early(unsigned (&to)[4], const void* from) {
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "l"(from));
+}
+__device__ __forceinline__ void load_global_early(unsigned (&to)[2], const void* from) {
+    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "l"(from));
+}
+__device__ __forceinline__ void load_global_early(unsigned (&to)[1], const void* from) {
+    asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(to[0]) : "l"(from));
 }
 
 // ---- barriers over a part of the block
@@ -118,6 +139,46 @@ __device__ __forceinline__ void cp_async_wait_group() {
 // Waits for all of the calling thread's copies, committed or not.
 __device__ __forceinline__ void cp_async_wait_all() {
     asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+// ---- bulk copies from global to shared memory (sm_90): one thread asks, and a barrier in shared memory
+// counts the bytes that come
+// -----------------------------------------------------------------------------------------------------------
+
+// By the thread that will ask for the copies. Other threads may wait once they have met it at a
+// __syncthreads.
+__device__ __forceinline__ void copy_barrier_init(long long* barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// How many bytes will come, by the same thread, once.
+__device__ __forceinline__ void copy_barrier_expect(long long* barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+                 "r"(bytes)
+                 : "memory");
+}
+
+// A multiple of 16 bytes between multiples of 16.
+__device__ __forceinline__ void bulk_copy(void* shared, const void* global, int bytes, long long* barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(shared)),
+        "l"(global), "r"(bytes), "r"(shared_address(barrier))
+        : "memory");
+}
+
+// Waits until all expected bytes are there and seen by the calling thread.
+__device__ __forceinline__ void copy_barrier_wait(long long* barrier) {
+    unsigned is_done = 0;
+    do {
+        asm volatile(
+            "{\n .reg .pred done;\n mbarrier.try_wait.parity.shared::cta.b64 done, [%1], 0;\n"
+            " selp.u32 %0, 1, 0, done;\n}"
+            : "=r"(is_done)
+            : "r"(shared_address(barrier))
+            : "memory");
+    } while (!is_done);
 }
 
 // ---- tensor cores: D = A * B + C over one warp, all 32 lanes together; not volatile, so that the compiler

@@ -51,6 +51,22 @@ __device__ __forceinline__ Pack<T, N> load_pack(const T* from) {
     return *reinterpret_cast<const Pack<T, N>*>(from);
 }
 
+// The same of what no thread writes, asked for where the call stands (load_global_early of ptx.cuh).
+template <int N, typename T>
+__device__ __forceinline__ Pack<T, N> load_pack_early(const T* from) {
+    constexpr int bytes = N * static_cast<int>(sizeof(T));
+    if constexpr (bytes == 4 || bytes == 8 || bytes == 16) {
+        union {
+            unsigned words[bytes / 4];
+            Pack<T, N> pack;
+        } loaded;
+        load_global_early(loaded.words, from);
+        return loaded.pack;
+    } else {
+        return load_pack<N>(from);
+    }
+}
+
 // N neighbouring elements in the compute type, stored as T.
 template <int N, typename T, typename Compute>
 __device__ __forceinline__ void store_pack(T* to, const Compute (&values)[N]) {

@@ -17,13 +17,14 @@ from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.tile_text import indented, tile_rows
 from dlrmc.codegen.rows.bag_stage import emit_bag_stage
 from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of
-from dlrmc.codegen.rows.linear_stage import copy_weight_statements, emit_linear_stage
+from dlrmc.codegen.rows.linear_stage import emit_linear_stage
 from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
 from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
 from dlrmc.codegen.rows.quantized_stage import emit_quantized_stage
 from dlrmc.codegen.rows.stage_text import TENSOR_INCLUDES, StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TilePlaces
+from dlrmc.codegen.rows.weight_copies import WeightCopies
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
@@ -103,6 +104,7 @@ class _Emission:
             sites=FaultSites(kernel.body, context),
             precision=context.precision,
         )
+        self._copies = WeightCopies(self._stages)
 
     def source(self) -> KernelSource:
         """The kernel."""
@@ -185,48 +187,31 @@ class _Emission:
 
     def _tiles(self, phases: Sequence[Sequence[StageText]]) -> Iterator[str]:
         """The block's tiles: one, or all in steps of the grid."""
-        early, late = self._weight_copies()
-        prologues = [text.prologue for phase in phases for text in phase if text.prologue]
-        for prologue in prologues:
-            yield from ["{", *indented(prologue), "}"]
-        yield from early
-        if prologues:
-            yield "__syncthreads();"
-        rows = self._tile.rows
+        for text in (text for phase in phases for text in phase if text.prologue):
+            yield from ["{", *indented(text.prologue), "}"]
+        rows, soon, late = self._tile.rows, self._copies.soon, self._copies.late
         if self._tile.count == self._grid:
             yield from tile_rows(self._tile.batch, rows)
-            yield from self._statements(phases, late)
+            yield from self._statements(phases, soon, late)
             return
-        # Weights that come late are copied before the first tile: the loop is for tiles.
-        yield from late
+        # The loop is for tiles: weights are copied before the first.
+        yield from (*soon, *late)
         yield f"for (int tile = blockIdx.x; tile < {self._tile.count}; tile += {self._grid}) {{"
-        body = [*tile_rows(self._tile.batch, rows, "tile"), *self._statements(phases, []), "__syncthreads();"]
-        yield from indented(body)
+        yield from indented(tile_rows(self._tile.batch, rows, "tile"))
+        yield from indented([*self._statements(phases, [], []), "__syncthreads();"])
         yield "}"
 
-    def _weight_copies(self) -> tuple[list[str], list[str]]:
-        """Statements that start the copies of weights, one group a phase of use.
-
-        Those of the first half of the phases go first. The others are many and would hold up the ids and
-        rows, and go once these have been read.
-        """
-        layout = self._layout
-        early: list[str] = []
-        late: list[str] = []
-        for number in range(layout.phase_count):
-            stages = [stage for stage in layout.weights if layout.phases[stage] == number]
-            if not stages:
-                continue
-            lines = [line for stage in stages for line in copy_weight_statements(stage, self._stages)]
-            group = late if number > layout.phase_count // 2 else early
-            group.extend([*lines, "cp_async_commit_group();"])
-        return early, late
-
-    def _statements(self, phases: Sequence[Sequence[StageText]], late: Sequence[str]) -> Iterator[str]:
+    def _statements(
+        self, phases: Sequence[Sequence[StageText]], soon: Sequence[str], late: Sequence[str]
+    ) -> Iterator[str]:
+        """One tile. Ids and rows are asked for first: copies of weights are many and would hold them up."""
+        for phase in phases:
+            for text in phase:
+                yield from text.early
+        yield from soon
         for number, phase in enumerate(phases):
             if number:
-                yield from self._wait_for_weights(number)
-                yield "__syncthreads();"
+                yield from self._copies.enter(number)
             warps = 0
             for text in phase:
                 turn = warps % (self._threads // WARP_LANES) * WARP_LANES
@@ -236,12 +221,6 @@ class _Emission:
                 warps += text.warps
             if number == 0:
                 yield from late
-
-    def _wait_for_weights(self, number: int) -> Iterator[str]:
-        """Before the barrier to a phase, wait for the weights that its stages read."""
-        used = {self._layout.phases[stage] for stage in self._layout.weights}
-        if number in used:
-            yield f"cp_async_wait_group<{sum(other > number for other in used)}>();"
 
 
 def _thread(turn: int, threads: int) -> str:

@@ -1,7 +1,8 @@
-"""The sources of a group of bags in shared memory, where threads find them by the number of a table.
+"""The sources of a group of bags in shared memory, where a warp's lanes find them by the number of a table.
 
-A `switch` over a hundred tables in the middle of a stage would be fetched by every warp; here each table is
-one line, run by one thread, and its numbers come from a table of constants.
+Every warp writes those of its own tables. A `switch` over a hundred tables in the middle of a stage would be
+fetched by every warp; here each table is one line, run by one lane, and its numbers come from a table of
+constants.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Callable, Sequence
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.tile_text import indented
+from dlrmc.codegen.rows.bag_unit import BagUnit
 from dlrmc.codegen.rows.tile_windows import TileWindows
 from dlrmc.ir.bag_tables import Bags
 from dlrmc.ir.graph import Node
 
 # sizeof(BagSource) in floats (bag_source.cuh): four pointers, four 64-bit and three 32-bit numbers, padded.
 SOURCE_ELEMENTS = 20
-FEWEST_TABLES = 3
+# Numbers of rows are 32-bit in a warp's registers.
+MOST_ROWS = 1 << 31
 
 
 def source_numbers(name: str, tables: Sequence[Bags], windows: TileWindows, sites: FaultSites) -> list[str]:
@@ -31,7 +34,7 @@ def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites) -> str:
     fields = (
         table.shape[0],
         -1 if ids.count else ids.shape[-1],
-        ids.strides[0] if bags.offsets is None else 0,
+        ids.strides[0] if bags.offsets is None else _even_length(bags),
         bags.options.padding_idx,
         sites.number(bags.ids, "id"),
         0 if bags.offsets is None else sites.number(bags.offsets, "offset"),
@@ -39,38 +42,49 @@ def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites) -> str:
     return f"{{{', '.join(map(str, fields))}}}"
 
 
-def write_sources(
-    buffer: str, numbers: str, tables: Sequence[Bags], windows: TileWindows, threads: int
-) -> list[str]:
-    """The statements that fill `buffer`; a barrier must follow.
+def _even_length(bags: Bags) -> int:
+    """Ids a bag if all were of one length; 0 where they cannot be."""
+    bag_count = bags.offsets.type.numel - bags.options.include_last_offset if bags.offsets is not None else 0
+    return bags.ids.type.numel // bag_count if bag_count and bags.ids.type.numel % bag_count == 0 else 0
 
-    Every warp writes the pointers of its own tables, and touches no other parameters of the kernel: their
-    first read misses the constant cache. Then each of its lanes completes one table.
+
+def write_sources(
+    buffer: str, numbers: str, tables: Sequence[Bags], windows: TileWindows, unit: BagUnit
+) -> list[str]:
+    """The statements by which each warp fills its part of `buffer`.
+
+    A lane reads the pointers of one table from the kernel's parameters, and touches no others: their first
+    read misses the constant cache.
     """
-    warps = threads // WARP_LANES
     cases: list[str] = []
-    for warp in range(min(warps, len(tables))):
-        own = range(warp, len(tables), warps)
-        writes = [write for number in own for write in _writes(number, tables[number], windows)]
-        cases += [f"case {warp}:", *indented([*writes, "break;"])]
-    complete = f"complete_source<{_indirections(tables, windows)}>"
-    lane, warp_number = f"threadIdx.x % {WARP_LANES}", f"threadIdx.x / {WARP_LANES}"
+    for warp in range(unit.warps):
+        own = [
+            f"if (lane == {lane}) own = {_pointers(tables[number], windows)};"
+            for lane, number in enumerate(unit.tables_of(warp))
+        ]
+        cases += [f"case {warp}:", *indented([*own, "break;"])]
+    firsts = f"WARP * {unit.warp_bags} / {unit.entries}".replace("WARP", "warp")
+    flags = _indirections(tables, windows)
     return [
-        f"BagSource* const sources = reinterpret_cast<BagSource*>({buffer});",
-        f"const int own_table = {lane} * {warps} + {warp_number};",
-        f"const BagNumbers own_numbers = {numbers}[own_table < {len(tables)} ? own_table : 0];",
-        f"if ({lane} == 0) {{",
-        *indented([f"switch ({warp_number}) {{", *indented(cases), "}"]),
+        f"const int lane = threadIdx.x % {WARP_LANES};",
+        f"const int warp = threadIdx.x / {WARP_LANES};",
+        f"const int table = {firsts} + lane;",
+        f"const bool is_own = warp < {unit.warps} && lane < {unit.sources} && table < {len(tables)};",
+        "BagPointers own = {};",
+        "switch (warp) {",
+        *indented(cases),
+        "}",
+        "if (is_own) {",
+        f"    BagSource* const sources = reinterpret_cast<BagSource*>({buffer}) + warp * {unit.sources};",
+        f"    sources[lane] = bag_source<{flags}>(own, {numbers}[table]);",
         "}",
         "__syncwarp();",
-        f"if (own_table < {len(tables)}) {complete}(sources[own_table], own_numbers);",
     ]
 
 
-def _writes(number: int, bags: Bags, windows: TileWindows) -> list[str]:
+def _pointers(bags: Bags, windows: TileWindows) -> str:
     pointers = [windows.operand(bags.table).start, *(_pointer(node, windows) for node in _slots(bags))]
-    names = ("table", "ids", "offsets", "weights")
-    return [f"sources[{number}].{name} = {p};" for name, p in zip(names, pointers, strict=True)]
+    return f"BagPointers{{{', '.join(pointers)}}}"
 
 
 def _indirections(tables: Sequence[Bags], windows: TileWindows) -> str:
@@ -95,12 +109,12 @@ def _pointer(node: Node | None, windows: TileWindows) -> str:
 def has_sources(tables: Sequence[Bags], is_indirect: Callable[[Node], bool]) -> bool:
     """Whether a group keeps its sources in shared memory.
 
-    Its tables are several, none without rows, of the same options and dtypes, and their ids, offsets and
+    None of its tables is without rows, all are of the same options and dtypes, and their ids, offsets and
     weights are whole operands that are reached in the same way.
     """
     nodes = [node for bags in tables for node in (bags.table, *_slots(bags)) if node is not None]
     is_whole = all(node.is_op("input") for node in nodes)
-    if len(tables) < FEWEST_TABLES or not is_whole or not all(bags.table.shape[0] for bags in tables):
+    if not is_whole or not all(0 < bags.table.shape[0] < MOST_ROWS for bags in tables):
         return False
     ways = {tuple(node is not None and is_indirect(node) for node in _slots(bags)) for bags in tables}
     return len({_kind(bags) for bags in tables}) == 1 and len(ways) == 1

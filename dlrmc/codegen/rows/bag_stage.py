@@ -1,4 +1,7 @@
-"""The stage of embedding bags: every table's bags of the tile's rows (EmbeddingBag of embedding_bag.cuh)."""
+"""The stage of embedding bags: every table's bags of the tile's rows.
+
+Tables of one kind are shared out to warps (WarpBags of warp_bags.cuh), others to threads (EmbeddingBag).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,11 @@ from dlrmc.codegen.kernels.sizes import Constant, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
 from dlrmc.codegen.kernels.windows import Window
 from dlrmc.codegen.rows.bag_sources import source_numbers, write_sources
+from dlrmc.codegen.rows.bag_unit import BagUnit, choose_bag_unit
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
 from dlrmc.ir.bag_tables import Bags, bags_of
 from dlrmc.ir.graph import Node
-
-# Rows of all bags of a thread that are on their way at once; each takes four registers.
-LARGEST_HEAD = 8
 
 
 def emit_bag_stage(stage: Node, anchor: Node, context: StageContext) -> StageText:
@@ -35,28 +36,22 @@ def emit_bag_stage(stage: Node, anchor: Node, context: StageContext) -> StageTex
     emission = BagEmission(name, places.signature, windows, context.sites, y, layout)
     per_row = entries // places.tile.rows
     bags = places.tile.batch * per_row
-    head_rows = _head_rows(tables, bags)
-    in_flight = power_of_two_at_least(head_rows)
+    sources = context.layout.scratch.get(stage)
+    is_one_kind = len({tuple((emission.kind(each) | {"IN_FLIGHT": 1}).items()) for each in tables}) == 1
+    unit = choose_bag_unit((len(tables), entries), columns // pack, bag_length(tables, bags), context.threads)
+    if sources is not None and unit is not None and is_one_kind:
+        kind = emission.kind(tables[0]) | unit.constants
+        structs = emission.struct(kind, 0) + source_numbers(f"{name}_numbers", tables, windows, context.sites)
+        prologue = write_sources(sources.name, f"{name}_numbers", tables, windows, unit)
+        early, statements = _warp_statements(name, sources.name, unit, (per_row, bags), y, context)
+        return StageText(structs, statements, ("warp_bags.cuh",), unit.warps, prologue, early)
     kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
-    numbers = [
-        kinds.setdefault(tuple((emission.kind(each) | {"IN_FLIGHT": in_flight}).items()), len(kinds))
-        for each in tables
-    ]
+    numbers = [kinds.setdefault(tuple(emission.kind(each).items()), len(kinds)) for each in tables]
     structs = [line for kind, number in kinds.items() for line in emission.struct(dict(kind), number)]
     items = len(tables) * entries * lanes
     loop = _loop(y, (items, entries, lanes, pack), context, per_row)
-    warps = -(-items // WARP_LANES)
-    includes = ("embedding_bag.cuh",)
-    sources = context.layout.scratch.get(stage)
-    if sources is None or len(kinds) > 1:
-        statements = _one_by_one(loop, emission.source(tables, numbers), emission.run(len(kinds), bags), y)
-        return StageText(structs, statements, includes, warps)
-    structs += source_numbers(f"{name}_numbers", tables, windows, context.sites)
-    prologue = write_sources(sources.name, f"{name}_numbers", tables, windows, context.threads)
-    together = max(1, min(-(-items // context.threads), LARGEST_HEAD // head_rows))
-    function = f"EmbeddingBag<{name}_kind_0>::run_many<{together}, {head_rows}>"
-    statements = _many(loop, sources.name, function, (together, bags), y.element)
-    return StageText(structs, statements, includes, warps, prologue)
+    statements = _one_by_one(loop, emission.source(tables, numbers), emission.run(len(kinds), bags), y)
+    return StageText(structs, statements, ("embedding_bag.cuh",), -(-items // WARP_LANES))
 
 
 def _loop(y: Window, sizes: tuple[int, int, int, int], context: StageContext, per_row: int) -> _Loop:
@@ -105,37 +100,37 @@ def _one_by_one(loop: _Loop, source: list[str], run: list[str], y: Window) -> li
     return [head, *indented(body), "}"]
 
 
-def _many(loop: _Loop, sources: str, function: str, sizes: tuple[int, int], element: str) -> list[str]:
-    """Several bags a thread at once, so that their loads overlap. `sizes`: how many, and bags in all."""
-    together, bag_count = sizes
-    find = [
-        f"const int item = first + i * {loop.threads};",
-        *loop.place,
-        f"is_used[i] = item < {loop.items} && {loop.is_inside};",
-        f"table_sources[i] = reinterpret_cast<const BagSource*>({sources}) + (is_used[i] ? table : 0);",
-        f"bags[i] = {loop.bag};",
-        f"y[i] = {loop.to};",
-        "first_column = column;",
+def _warp_statements(
+    name: str, sources: str, unit: BagUnit, sizes: tuple[int, int], y: Window, context: StageContext
+) -> tuple[list[str], list[str]]:
+    """The statements that ask for the first rows, and those that add and write them.
+
+    `sizes`: bags of one table and a row, and of one table in all.
+    """
+    per_row, bags = sizes
+    count = "rows" if per_row == 1 else f"rows * {per_row}"
+    pointer = f"reinterpret_cast<const BagSource*>({sources})"
+    strides = (y.strides[0], y.strides[1] if len(y.strides) == 3 else 0, y.strides[-1])
+    view = f"TileView<{y.element}, {', '.join(map(str, strides))}>{{{y.start}}}"
+    work, first = f"{name}_work", f"threadIdx.x / {WARP_LANES} * {unit.units_of_warp}"
+    first_bag = offset_by("0", ("first_row", per_row))
+    begin = f"{work}.begin({pointer}, unit, {first_bag}, {count}, {bags}, faults);"
+    finish = f"{work}.finish({pointer}, unit, {count}, {view}, faults);"
+    early = [
+        f"WarpBags<{name}_kind_0> {work};",
+        f"if (const int unit = {first}; unit < {unit.units}) {begin}",
     ]
-    body = [
-        f"const BagSource* table_sources[{together}];",
-        f"long long bags[{together}];",
-        f"bool is_used[{together}];",
-        f"{element}* y[{together}];",
-        "int first_column = 0;",
-        "#pragma unroll",
-        f"for (int i = 0; i < {together}; ++i) {{",
-        *indented(find),
-        "}",
-        f"{function}(table_sources, bags, is_used, y, {bag_count}, first_column, first_column == 0, faults);",
-    ]
-    head = f"for (int first = thread; first < {loop.items}; first += {loop.threads * together}) {{"
-    return ["#pragma unroll 1", head, *indented(body), "}"]
+    if unit.units_of_warp == 1:
+        return early, [f"if (const int unit = {first}; unit < {unit.units}) {finish}"]
+    body = [f"if (unit != {first}) {begin}", finish]
+    end = f"min({first} + {unit.units_of_warp}, {unit.units})"
+    loop = ["#pragma unroll 1", f"for (int unit = {first}; unit < {end}; ++unit) {{"]
+    return early, [*loop, *indented(body), "}"]
 
 
-def _head_rows(tables: Sequence[Bags], bag_count: int) -> int:
-    """How many rows of a bag are loaded before one is added: what a bag holds on average, up to 4."""
+def bag_length(tables: Sequence[Bags], bag_count: int) -> int:
+    """What a bag holds on average, rounded up."""
     lengths = [
         bags.ids.shape[-1] if bags.offsets is None else bags.ids.type.numel / bag_count for bags in tables
     ]
-    return min(4, max(1, math.ceil(sum(lengths) / len(lengths))))
+    return max(1, math.ceil(sum(lengths) / len(lengths)))

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 from dlrmc.codegen.kernels.linear import activation_function, linear_shape, rows_constants, shared_constants
 from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, as_matrix
-from dlrmc.codegen.kernels.linear_tile import WARP_LANES, LinearShape, RowsTile
-from dlrmc.codegen.kernels.sizes import constants_struct, power_of_two_at_least, round_up
+from dlrmc.codegen.kernels.sizes import constants_struct
 from dlrmc.codegen.kernels.tile_text import call
 from dlrmc.codegen.kernels.windows import Window, tile_view
 from dlrmc.codegen.rows.layout import PlacedTile, anchor_of
-from dlrmc.codegen.rows.operand_tiles import padded_rows, uses_tensor_cores
+from dlrmc.codegen.rows.linear_choice import choose_stage_tile
+from dlrmc.codegen.rows.operand_tiles import uses_tensor_cores
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
 from dlrmc.codegen.rows.tile_windows import SHARED_ALIGNMENT_BYTES, TileWindows
-from dlrmc.codegen.rows.weight_tiles import copy_weights, weight_shape
+from dlrmc.codegen.rows.weight_tiles import (
+    BulkCopy,
+    WeightShape,
+    bulk_copies,
+    copy_weights,
+    weight_shape,
+)
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
 from dlrmc.ir.op import many, one, optional
 
-# Cycles, roughly: a trip to L2, one step of a shuffle butterfly, one round of a warp's turn.
-_L2_LATENCY = 300
-_SHUFFLE = 30
-_TURN = 60
+BULK_ARCHITECTURE = 90
 
 
 def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageContext) -> StageText:
@@ -36,7 +38,8 @@ def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageCo
         problem = _with_resident_weights(problem, anchor, context.layout.weights[stage].name)
     if uses_tensor_cores(anchor) and _has_packs(problem):
         return _tensor_stage(stage, problem, anchor, x, context)
-    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads)
+    w_stride = problem.weight.row if stage in context.layout.weights else 0
+    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads, w_stride)
     name = f"{context.name}_{stage.name}"
     struct = constants_struct(
         f"{name}_sizes",
@@ -117,18 +120,27 @@ def _with_resident_weights(problem: LinearProblem, anchor: Node, buffer: str) ->
 
 
 def copy_weight_statements(stage: Node, context: StageContext) -> list[str]:
-    """The statements that start the copies of a stage's weights into shared memory."""
+    """The statements by which all threads start the copies of a stage's weights into shared memory."""
+    shape, buffer, weight, bias = _weight_windows(stage, context)
+    return list(copy_weights(shape, buffer, weight, bias, context.threads))
+
+
+def bulk_weight_copies(stage: Node, context: StageContext) -> list[BulkCopy]:
+    """The same as bulk copies; empty where the device has none or the weights stand otherwise in memory."""
+    if context.places.context.limits.architecture < BULK_ARCHITECTURE:
+        return []
+    return bulk_copies(*_weight_windows(stage, context))
+
+
+def _weight_windows(stage: Node, context: StageContext) -> tuple[WeightShape, str, Window, Window | None]:
     anchor = anchor_of(stage)
     windows = TileWindows(context.places, stage)
     bias = optional(anchor.operands[2])
-    return list(
-        copy_weights(
-            weight_shape(anchor),
-            context.layout.weights[stage].name,
-            windows.operand(one(anchor.operands[1])),
-            None if bias is None else windows.operand(bias),
-            context.threads,
-        )
+    return (
+        weight_shape(anchor),
+        context.layout.weights[stage].name,
+        windows.operand(one(anchor.operands[1])),
+        None if bias is None else windows.operand(bias),
     )
 
 
@@ -163,49 +175,3 @@ def _as_rows(window: Window, rows: int) -> Window:
         found = f"strides {list(window.strides)}"
         raise CodegenError("linear stage", found=found, expected="rows of one stride")
     return flat
-
-
-def choose_stage_tile(shape: LinearShape, x_stride: int, threads: int) -> RowsTile:
-    """How lanes and warps share the results of a stage: the candidate of least estimated time.
-
-    Args:
-        shape: of the product on one tile.
-        x_stride: of the x tile, in elements.
-        threads: of the block, all of which work on the stage.
-    """
-    candidates = list(_candidates(shape, x_stride, threads))
-    return min(candidates, key=lambda tile: _cycles(tile, shape, threads // WARP_LANES))
-
-
-def _candidates(shape: LinearShape, x_stride: int, threads: int) -> Iterator[RowsTile]:
-    for rows_per_lane in (1, 2, 4, 8):
-        if rows_per_lane > padded_rows(shape.rows):
-            return
-        for columns_per_lane in (1, 2, 4):
-            for lanes_over_columns in (1, 2, 4, 8, 16, 32):
-                columns = columns_per_lane * lanes_over_columns
-                if columns > power_of_two_at_least(shape.n):
-                    break
-                yield RowsTile(
-                    rows=shape.rows,
-                    block_columns=round_up(shape.n, columns),
-                    rows_per_lane=rows_per_lane,
-                    columns_per_lane=columns_per_lane,
-                    lanes_over_rows=1,
-                    lanes_over_columns=lanes_over_columns,
-                    lanes_over_k=WARP_LANES // lanes_over_columns,
-                    threads=threads,
-                    x_stride=x_stride,
-                )
-
-
-def _cycles(tile: RowsTile, shape: LinearShape, warps: int) -> float:
-    sums = tile.rows_per_lane * tile.columns_per_lane
-    steps = tile.steps(shape.k)
-    turns = -(-tile.warp_blocks // warps)
-    issued = steps * (4 * sums + 4 * tile.columns_per_lane + 4 * tile.rows_per_lane + 4)
-    folds = tile.lanes_over_k.bit_length() - 1
-    issued += 3 * folds * tile.columns_per_lane * max(1, tile.rows_per_lane // 2) + 20
-    latency = -(-steps // tile.unroll(shape)) * _L2_LATENCY + folds * _SHUFFLE + _TURN
-    busy = min(warps, tile.warp_blocks)
-    return turns * (latency + issued * max(1.0, busy / 4))

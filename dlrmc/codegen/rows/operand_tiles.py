@@ -17,7 +17,7 @@ PACK = 4
 TENSOR_ROWS = 16
 TENSOR_DEPTH = 16
 # Below this many multiply-adds a tile, splitting and meeting cost more than they save.
-TENSOR_PRODUCTS = 128 * 1024
+TENSOR_PRODUCTS = 24 * 1024
 TENSOR_PAIR_PRODUCTS = 64 * 1024
 # A warp keeps sums of 16 features with all others in registers.
 MOST_TENSOR_FEATURES = 68
@@ -86,7 +86,7 @@ def uses_tensor_cores(anchor: Node) -> bool:
     """Whether a `linear` of a tile is wide and tall enough to be worth tensor cores (linear_tensor.cuh)."""
     rows = anchor.type.numel // anchor.shape[-1]
     width = sum(part.shape[-1] for part in many(anchor.operands[0]))
-    is_large = rows >= TENSOR_ROWS // 2 and anchor.shape[-1] >= 16 and width >= 64
+    is_large = rows >= TENSOR_ROWS // 2 and anchor.shape[-1] >= 16 and width >= 48
     return anchor.type.dtype is DType.F32 and is_large and rows * anchor.shape[-1] * width >= TENSOR_PRODUCTS
 
 
@@ -131,8 +131,8 @@ def _features_tile(parts: Sequence[Node], is_tensor: bool) -> OperandTile:
     rows, depth = parts[0].shape[0], parts[0].shape[-1]
     features = feature_count(parts)
     feature_stride = tensor_stride(depth) if is_tensor else odd_packs(depth)
-    # A stage reads blocks of up to PACK features, or tiles of TENSOR_ROWS, past the last one too.
-    read = round_up(features, TENSOR_ROWS if is_tensor else PACK) * feature_stride
+    # A stage without tensor cores reads blocks of up to PACK features, past the last one too.
+    read = (features if is_tensor else round_up(features, PACK)) * feature_stride
     row_stride = features * feature_stride if is_tensor else odd_packs(read)
     pack = TENSOR_DEPTH if is_tensor else PACK
     placed: list[Part] = []

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from dlrmc.codegen.rows.bag_sources import SOURCE_ELEMENTS, has_sources
+from dlrmc.codegen.rows.bag_unit import most_sources, table_unit
 from dlrmc.codegen.rows.layout import Copy, Home, Layout, PlacedTile, SharedBuffer, anchor_of
 from dlrmc.codegen.rows.operand_tiles import (
     OperandTile,
@@ -72,6 +73,7 @@ class _Planner:
                 self._homes[stage] = Home(buffer, 0, packed_strides(stage.shape))
         for stage in kernels:
             self._phases[stage] = self._schedule(stage)
+        self._delay_bags(kernels)
         self._record_lifetimes(kernels)
         return self._finish(kernels)
 
@@ -120,6 +122,24 @@ class _Planner:
         read_in_place = [value for value in stage.inputs if value.is_op("kernel")]
         return 1 + max((latest, *(self._phase(value) for value in read_in_place)))
 
+    def _delay_bags(self, kernels: Sequence[Node]) -> None:
+        """Bags ask for their rows at the begin of the tile, and add them right before a reader's phase."""
+        for stage in kernels:
+            anchor = anchor_of(stage)
+            if not anchor.is_op("embedding_bag_group") or self._phases[stage] != 0:
+                continue
+            readers = [self._phases[user] for user in self._stages.users(stage) if user.is_op("kernel")]
+            copies = [
+                copy.phase
+                for placed in self._known.values()
+                for copy in placed.copies
+                if stage in [self._outer(copy.stage)[root] for root in _roots(copy.part.value)]
+            ]
+            self._phases[stage] = max(0, min((*readers, *copies), default=1) - 1)
+
+    def _outer(self, stage: Node) -> Mapping[Node, Node]:
+        return dict(zip(stage.body.inputs, stage.inputs, strict=True))
+
     def _phase(self, value: Node) -> int:
         return self._phases.get(value, INPUT_PHASE)
 
@@ -147,8 +167,10 @@ class _Planner:
     def _finish(self, kernels: Sequence[Node]) -> Layout:
         scratch = self._scratch(kernels)
         live = [buffer for buffer in (*self._buffers, *scratch.values()) if buffer.last >= buffer.first]
-        weights = self._choose_weights(kernels, live)
-        buffers = (*live, *weights.values())
+        last_phase = max(self._phases.values())
+        barriers = SharedBuffer("copy_barriers", DType.I64, last_phase + 1, 0, last_phase)
+        weights = self._choose_weights(kernels, [*live, barriers])
+        buffers = (*live, *weights.values(), *([barriers] if weights else []))
         offsets, shared_bytes = _pack(buffers)
         for buffer, offset_bytes in zip(buffers, offsets, strict=True):
             buffer.offset_bytes = offset_bytes
@@ -161,6 +183,7 @@ class _Planner:
             placed=placed,
             weights=weights,
             scratch=scratch,
+            copy_barriers=barriers,
             buffers=buffers,
             shared_bytes=shared_bytes,
         )
@@ -171,7 +194,7 @@ class _Planner:
         for stage in kernels:
             anchor = anchor_of(stage)
             if anchor.is_op(*BAG_GROUP_OPS) and has_sources(bags_of(anchor), self._indirect_in(stage)):
-                elements = len(bags_of(anchor)) * SOURCE_ELEMENTS
+                elements = self._source_count(anchor) * SOURCE_ELEMENTS
                 found[stage] = SharedBuffer(f"{stage.name}_sources", DType.F32, elements, first=0)
                 found[stage].touch(last_phase if self._is_persistent else self._phases[stage])
             if not anchor.is_op("linear") or not uses_tensor_cores(anchor):
@@ -181,6 +204,13 @@ class _Planner:
                 found[stage] = SharedBuffer(f"{stage.name}_sums", DType.F32, elements)
                 found[stage].touch(self._phases[stage])
         return found
+
+    def _source_count(self, anchor: Node) -> int:
+        tables, (entries, *_, columns) = len(bags_of(anchor)), anchor.shape
+        if anchor.is_op("embedding_bag_group"):
+            return most_sources((tables, entries), columns, self._threads)
+        unit = table_unit(tables, self._threads)
+        return unit.warps * unit.sources
 
     def _indirect_in(self, stage: Node) -> Callable[[Node], bool]:
         """Tells of an input of the stage's body whether it is reached through a slot."""

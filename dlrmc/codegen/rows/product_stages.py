@@ -12,7 +12,6 @@ from dlrmc.codegen.rows.layout import PlacedTile
 from dlrmc.codegen.rows.operand_tiles import (
     PACK,
     TENSOR_DEPTH,
-    TENSOR_ROWS,
     feature_count,
     pairs_on_tensor_cores,
 )
@@ -57,7 +56,7 @@ def emit_pairwise_stage(stage: Node, anchor: Node, x: PlacedTile, context: Stage
     arguments = (x.buffer.name, view, "rows", "thread", str(context.threads))
     if is_tensor:
         statements = call(f"PairwiseTensor<{name}_sizes>::run", *arguments)
-        return StageText(struct, statements, ("pairwise_tensor.cuh",), rows * -(-features // TENSOR_ROWS))
+        return StageText(struct, statements, ("pairwise_tensor.cuh",), rows)
     statements = call(f"PairwiseDot<{name}_sizes>::run", *arguments)
     return StageText(struct, statements, ("pairwise_dot.cuh",), -(-items(block) // WARP_LANES))
 

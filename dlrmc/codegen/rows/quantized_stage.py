@@ -9,6 +9,7 @@ from dlrmc.codegen.kernels.sizes import Constant, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
 from dlrmc.codegen.kernels.windows import Window
 from dlrmc.codegen.rows.bag_sources import source_numbers, write_sources
+from dlrmc.codegen.rows.bag_unit import table_unit
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
 from dlrmc.ir.bag_tables import bags_of
@@ -32,7 +33,11 @@ def emit_quantized_stage(stage: Node, anchor: Node, context: StageContext) -> St
     sources, prologue = context.layout.scratch.get(stage), []
     if sources is not None and len(kinds) == 1:
         definitions += source_numbers(f"{name}_numbers", tables, windows, context.sites)
-        prologue = write_sources(sources.name, f"{name}_numbers", tables, windows, context.threads)
+        unit = table_unit(len(tables), context.threads)
+        prologue = [
+            *write_sources(sources.name, f"{name}_numbers", tables, windows, unit),
+            "__syncthreads();",
+        ]
         pointer = f"reinterpret_cast<const BagSource*>({sources.name})"
         source = [f"const BagSource& source = {pointer}[table];"]
     else:

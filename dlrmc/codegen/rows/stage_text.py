@@ -25,7 +25,9 @@ class StageText:
             that stages of one phase begin with different warps), `rows` and `first_row`.
         includes: files of codegen/cuda.
         warps: how many warps have work, to turn the next stage's threads by.
-        prologue: statements that stand once before all phases, with a barrier behind them.
+        prologue: statements that stand once before all phases.
+        early: statements that start the stage's loads, at the begin of a tile; the stage itself may run some
+            phases later, and uses what they declare.
     """
 
     definitions: Sequence[str]
@@ -33,6 +35,7 @@ class StageText:
     includes: tuple[str, ...]
     warps: int
     prologue: Sequence[str] = ()
+    early: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-// cp.async (PTX ISA, "Data Movement: cp.async"): copies that are seen only after a wait.
+// cp.async and cp.async.bulk (PTX ISA, "Data Movement"): copies that are seen only after a wait, and loads.
 //
 // A copy is kept aside until the thread that asked for it waits for its group, the latest moment that the
 // instruction allows: code that reads without the wait sees the old bytes. Where the barrier behind the wait
@@ -33,6 +33,27 @@ inline void cp_async_wait_group() {
 }
 inline void cp_async_wait_all() {
     finish_copies(finish_uncommitted_too);
+}
+
+// cp.async.bulk and its barrier: made when the first thread waits. A wait for bytes that no thread has asked
+// for yet would be one for another thread's good luck, and fails.
+inline void copy_barrier_init(long long* barrier, int line = __builtin_LINE()) {
+    init_copy_barrier(barrier, line);
+}
+inline void copy_barrier_expect(long long* barrier, int bytes, int line = __builtin_LINE()) {
+    expect_copies(barrier, bytes, line);
+}
+inline void copy_barrier_wait(long long* barrier, int line = __builtin_LINE()) {
+    finish_bulk_copies(barrier, line);
+}
+inline void bulk_copy(void* shared, const void* global, int bytes, long long* barrier,
+                      int line = __builtin_LINE()) {
+    copy_in_bulk(shared, global, bytes, barrier, line);
+}
+
+template <int N>
+inline void load_global_early(unsigned (&to)[N], const void* from) {
+    __builtin_memcpy(to, from, N * sizeof(unsigned));
 }
 
 }  // namespace dlrmc_emulator

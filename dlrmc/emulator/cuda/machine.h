@@ -39,6 +39,11 @@ void close_copy_group();
 void finish_copies(int groups_left);
 inline constexpr int finish_uncommitted_too = -1;
 
+void init_copy_barrier(void* barrier, int line);
+void expect_copies(void* barrier, int bytes, int line);
+void copy_in_bulk(void* shared, const void* global, int bytes, void* barrier, int line);
+void finish_bulk_copies(void* barrier, int line);
+
 void register_shared_array(void* address, size_t bytes);
 
 // The module's table of kernels, which dlrmc/emulator/build.py writes.

@@ -4,6 +4,7 @@
 #include "traps.h"
 #include "shared_memory.h"
 #include "async_copies.h"
+#include "bulk_copies.h"
 #include "barriers.h"
 #include "scheduler.h"
 #include "tensor_core.h"
@@ -78,6 +79,7 @@ static void begin_block(unsigned block, int shared_bytes) {
         thread.copies.clear();
         thread.groups = 0;
     }
+    machine.bulk_copies.clear();
     poison_shared(shared_bytes);
 }
 

@@ -32,6 +32,13 @@ struct PendingCopy {
     long long group;
 };
 
+struct BulkCopy {
+    void* shared;
+    const void* global;
+    int bytes;
+    void* barrier;
+};
+
 struct Thread {
     Fiber fiber;
     uint3 index;
@@ -72,6 +79,7 @@ struct Machine {
     Thread thread[max_threads];
     Warp warp[max_warps];
     Barrier barrier[barriers_per_block];
+    std::vector<BulkCopy> bulk_copies;  // that nobody has waited for
     bool failed;
     char error[4096];
 };
