@@ -65,7 +65,7 @@ struct WarpBags {
         ids = Checks::ids_of(source, bag) + guess * Kind::ID_STRIDE;
         load_ids(0, is_used ? source.id_count - guess : 0, next);
         const BagBounds bounds = Checks::checked(source, bag, bags, Checks::load_bounds(source, bag, bags),
-                                              is_used && lane < Kind::BAGS, faults);
+                                                 is_used && lane < Kind::BAGS, faults);
         length = is_used && bounds.begin < bounds.end ? bounds.end - bounds.begin : 0;
         position = Kind::HAS_OFFSETS ? bounds.begin : bag * source.id_count;
         if (Kind::HAS_OFFSETS && bounds.begin != guess) {
