@@ -1,4 +1,4 @@
-"""cp.async.bulk: one thread asks, and what it asked for is there behind a wait at the barrier of the copies."""
+"""cp.async.bulk: one thread asks, and what it asked for is there behind a wait at the barrier."""
 
 from __future__ import annotations
 
