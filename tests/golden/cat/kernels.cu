@@ -40,7 +40,7 @@
 //   return %sigmoid
 // }
 
-// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, embedding_bag.cuh, linear.cuh
+// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, linear.cuh, warp_bags.cuh
 // %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight, %top_2_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,12]
 //   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,6]
@@ -50,31 +50,6 @@
 //   %sigmoid = linear(%relu_2, %top_2_weight, %top_2_bias) {act=sigmoid} : f32[8,1]
 //   yield %sigmoid
 // } : f32[8,1]
-struct dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_kind_0 {
-    using Element = float;
-    using Id = long long;
-    using Offset = long long;
-    static constexpr BagMode MODE = BagMode::sum;
-    static constexpr bool HAS_OFFSETS = true;
-    static constexpr bool INCLUDE_LAST_OFFSET = false;
-    static constexpr bool HAS_PADDING = false;
-    static constexpr bool HAS_WEIGHTS = false;
-    static constexpr long long TABLE_ROW = 6;
-    static constexpr long long TABLE_COLUMN = 1;
-    static constexpr long long ID_STRIDE = 1;
-    static constexpr long long OFFSET_STRIDE = 1;
-    static constexpr long long WEIGHT_BAG = 0;
-    static constexpr long long WEIGHT_STRIDE = 0;
-    static constexpr int IN_FLIGHT = 2;
-    static constexpr int VECTOR = 2;
-    static constexpr long long Y_COLUMN = 1;
-    static constexpr bool Y_IS_PACKED = false;
-};
-static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_numbers[3] = {
-    {40, 16, 0, -1, 0, 1},
-    {40, 16, 0, -1, 2, 3},
-    {40, 16, 0, -1, 4, 5},
-};
 struct dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_relu_sizes {
     using Element = float;
     static constexpr int N = 12;
@@ -127,6 +102,39 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_relu_1_sizes {
         return dlrmc_relu(value);
     }
 };
+struct dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_kind_0 {
+    using Element = float;
+    using Id = long long;
+    using Offset = long long;
+    static constexpr BagMode MODE = BagMode::sum;
+    static constexpr bool HAS_OFFSETS = true;
+    static constexpr bool INCLUDE_LAST_OFFSET = false;
+    static constexpr bool HAS_PADDING = false;
+    static constexpr bool HAS_WEIGHTS = false;
+    static constexpr long long TABLE_ROW = 6;
+    static constexpr long long TABLE_COLUMN = 1;
+    static constexpr long long ID_STRIDE = 1;
+    static constexpr long long OFFSET_STRIDE = 1;
+    static constexpr long long WEIGHT_BAG = 0;
+    static constexpr long long WEIGHT_STRIDE = 0;
+    static constexpr int IN_FLIGHT = 8;
+    static constexpr int TABLES = 3;
+    static constexpr int ENTRIES = 1;
+    static constexpr int BAGS = 8;
+    static constexpr int PACKS = 3;
+    static constexpr int IDS = 1;
+    static constexpr int AT_ONCE = 2;
+    static constexpr int UNITS_OF_WARP = 1;
+    static constexpr int SOURCES = 3;
+    static constexpr int VECTOR = 2;
+    static constexpr long long Y_COLUMN = 1;
+    static constexpr bool Y_IS_PACKED = false;
+};
+static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_numbers[3] = {
+    {40, 16, 16, -1, 0, 1},
+    {40, 16, 16, -1, 2, 3},
+    {40, 16, 16, -1, 4, 5},
+};
 struct dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_relu_2_sizes {
     using Element = float;
     static constexpr int N = 10;
@@ -144,7 +152,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_relu_2_sizes {
     static constexpr int LANES_OVER_COLUMNS = 16;
     static constexpr int LANES_OVER_K = 2;
     static constexpr int X_STRIDE = 28;
-    static constexpr int W_COLUMN = 28;
+    static constexpr int W_COLUMN = 24;
     static constexpr int W_K = 1;
     static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
@@ -203,53 +211,45 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     const float* const __restrict__ dense_in = *dense_in_slot;
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
-    float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 3328);
-    float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2560);
-    float* const relu_2_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2816);
-    float* const sigmoid_x_tile = reinterpret_cast<float*>(dlrmc_shared + 3584);
-    float* const bags_sources = reinterpret_cast<float*>(dlrmc_shared + 2560);
+    float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2816);
+    float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 3072);
+    float* const relu_2_x_tile = reinterpret_cast<float*>(dlrmc_shared + 1024);
+    float* const sigmoid_x_tile = reinterpret_cast<float*>(dlrmc_shared + 3328);
+    float* const bags_sources = reinterpret_cast<float*>(dlrmc_shared + 2304);
     float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 0);
-    float* const relu_w = reinterpret_cast<float*>(dlrmc_shared + 1280);
-    float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 2048);
-    float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 3072);
+    float* const relu_w = reinterpret_cast<float*>(dlrmc_shared + 1024);
+    float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 1792);
+    float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2560);
+    long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 3584);
     {
-        BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources);
-        const int own_table = threadIdx.x % 32 * 16 + threadIdx.x / 32;
-        const BagNumbers own_numbers = dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_numbers[own_table < 3 ? own_table : 0];
-        if (threadIdx.x % 32 == 0) {
-            switch (threadIdx.x / 32) {
-                case 0:
-                    sources[0].table = emb_0_weight_in;
-                    sources[0].ids = indices_0_in_slot;
-                    sources[0].offsets = offsets_0_in_slot;
-                    sources[0].weights = nullptr;
-                    break;
-                case 1:
-                    sources[1].table = emb_1_weight_in;
-                    sources[1].ids = indices_1_in_slot;
-                    sources[1].offsets = offsets_1_in_slot;
-                    sources[1].weights = nullptr;
-                    break;
-                case 2:
-                    sources[2].table = emb_2_weight_in;
-                    sources[2].ids = indices_2_in_slot;
-                    sources[2].offsets = offsets_2_in_slot;
-                    sources[2].weights = nullptr;
-                    break;
-            }
+        const int lane = threadIdx.x % 32;
+        const int warp = threadIdx.x / 32;
+        const int table = warp * 8 / 1 + lane;
+        const bool is_own = warp < 1 && lane < 3 && table < 3;
+        BagPointers own = {};
+        switch (warp) {
+            case 0:
+                if (lane == 0) own = BagPointers{emb_0_weight_in, indices_0_in_slot, offsets_0_in_slot, nullptr};
+                if (lane == 1) own = BagPointers{emb_1_weight_in, indices_1_in_slot, offsets_1_in_slot, nullptr};
+                if (lane == 2) own = BagPointers{emb_2_weight_in, indices_2_in_slot, offsets_2_in_slot, nullptr};
+                break;
+        }
+        if (is_own) {
+            BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources) + warp * 3;
+            sources[lane] = bag_source<true, true, false>(own, dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_numbers[table]);
         }
         __syncwarp();
-        if (own_table < 3) complete_source<true, true, false>(sources[own_table], own_numbers);
     }
+    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
+    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    WarpBags<dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_kind_0> dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_work;
+    if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_work.begin(reinterpret_cast<const BagSource*>(bags_sources), unit, 0 + first_row, rows, 8, faults);
     copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
     copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    __syncthreads();
-    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
     {
         const int thread = threadIdx.x;
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
@@ -265,32 +265,8 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
             (relu_x_tile)[i] = v_dense;
         }
     }
-    {
-        const int thread = (threadIdx.x + 416) % 512;
-        #pragma unroll 1
-        for (int first = thread; first < 12; first += 512) {
-            const BagSource* table_sources[1];
-            long long bags[1];
-            bool is_used[1];
-            float* y[1];
-            int first_column = 0;
-            #pragma unroll
-            for (int i = 0; i < 1; ++i) {
-                const int item = first + i * 512;
-                const int table = item / 4;
-                const int row = item / 4 % 1;
-                const int column = item % 4 * 2;
-                is_used[i] = item < 12 && row < rows && column < 6;
-                table_sources[i] = reinterpret_cast<const BagSource*>(bags_sources) + (is_used[i] ? table : 0);
-                bags[i] = row + first_row;
-                y[i] = relu_2_x_tile + 6 + row + table * 6 + column;
-                first_column = column;
-            }
-            EmbeddingBag<dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_kind_0>::run_many<1, 2>(table_sources, bags, is_used, y, 8, first_column, first_column == 0, faults);
-        }
-    }
-    copy_weights_async<4, 10, 24, 28, 24, 24, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 10, 10, 10, 0, 1>(relu_2_w + 280, top_0_bias_in, threadIdx.x, 512);
+    copy_weights_async<4, 10, 24, 24, 24, 24, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
+    copy_weights_async<1, 1, 10, 10, 10, 0, 1>(relu_2_w + 240, top_0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
     copy_weights_async<1, 1, 10, 12, 12, 10, 1>(sigmoid_w, top_2_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 12, top_2_bias_in, threadIdx.x, 512);
@@ -325,6 +301,10 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 512,
                 IsReady());
     }
+    {
+        const int thread = (threadIdx.x + 480) % 512;
+        if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 6, 1>{relu_2_x_tile + 6}, faults);
+    }
     cp_async_wait_group<1>();
     __syncthreads();
     {
@@ -332,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_linear_1_relu_2_sizes>::run(
                 relu_2_x_tile,
                 relu_2_w,
-                relu_2_w + 280,
+                relu_2_w + 240,
                 TileView<float, 0, 0, 1>{sigmoid_x_tile},
                 0,
                 rows,

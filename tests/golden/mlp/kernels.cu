@@ -1,7 +1,7 @@
 // Emitted by dlrmc: 1 kernel for one request.
 // input input : f32[8,5]
 // output sigmoid : f32[8,1]
-// dlrmc_linear_relu_linear_relu_linear_sigmoid_1<<<8, 512, 1536>>>
+// dlrmc_linear_relu_linear_relu_linear_sigmoid_1<<<8, 512, 1792>>>
 //
 // graph @mlp {
 //   input %input : f32[8,5]
@@ -70,7 +70,7 @@ struct dlrmc_linear_relu_linear_relu_linear_sigmoid_1_relu_1_sizes {
     static constexpr int LANES_OVER_COLUMNS = 4;
     static constexpr int LANES_OVER_K = 8;
     static constexpr int X_STRIDE = 12;
-    static constexpr int W_COLUMN = 12;
+    static constexpr int W_COLUMN = 8;
     static constexpr int W_K = 1;
     static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
@@ -123,14 +123,18 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     float* const relu_w = reinterpret_cast<float*>(dlrmc_shared + 0);
     float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 512);
     float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 1280);
+    long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 1536);
+    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
+    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    if (threadIdx.x == 416) {
+        copy_barrier_init(copy_barriers + 2);
+        copy_barrier_expect(copy_barriers + 2, 144);
+        bulk_copy(relu_1_w, _2_weight_in, 128, copy_barriers + 2);
+        bulk_copy(relu_1_w + 32, _2_bias_in, 16, copy_barriers + 2);
+    }
     copy_weights_async<1, 8, 5, 12, 8, 5, 1>(relu_w, _0_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 8, 8, 8, 0, 1>(relu_w + 96, _0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 4, 8, 12, 8, 8, 1>(relu_1_w, _2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 4, 4, 4, 0, 1>(relu_1_w + 48, _2_bias_in, threadIdx.x, 512);
-    cp_async_commit_group();
-    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
     {
         const int thread = threadIdx.x;
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
@@ -145,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     copy_weights_async<4, 1, 4, 4, 4, 4, 1>(sigmoid_w, _4_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 4, _4_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    cp_async_wait_group<2>();
+    cp_async_wait_group<1>();
     __syncthreads();
     {
         const int thread = threadIdx.x;
@@ -160,14 +164,14 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 512,
                 IsReady());
     }
-    cp_async_wait_group<1>();
     __syncthreads();
+    copy_barrier_wait(copy_barriers + 2);
     {
         const int thread = threadIdx.x;
         LinearRows<dlrmc_linear_relu_linear_relu_linear_sigmoid_1_relu_1_sizes>::run(
                 relu_1_x_tile,
                 relu_1_w,
-                relu_1_w + 48,
+                relu_1_w + 32,
                 TileView<float, 0, 0, 1>{sigmoid_x_tile},
                 0,
                 rows,

@@ -7,7 +7,7 @@
 // input indices_1 : i64[16]
 // input indices_2 : i64[16]
 // output sigmoid : f32[8,1]
-// dlrmc_linear_relu_linear_relu_embedding_bags_1<<<8, 512, 24064>>>
+// dlrmc_linear_relu_linear_relu_embedding_bags_1<<<8, 512, 26624>>>
 //
 // graph @plain {
 //   input %dense : f32[8,3]
@@ -30,55 +30,44 @@
 //   weight %top_2_bias : f32[32] = "top.2.bias"
 //   weight %top_4_weight : f32[1,32] = "top.4.weight"
 //   weight %top_4_bias : f32[1] = "top.4.bias"
-//   %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight, %top_2_bias, %top_4_weight, %top_4_bias) {
+//   %bot_2_weight_padded = derive(%bot_2_weight) {
+//     const %zeros : f32[16,16] = [0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]
+//     %bot_2_weight_padded = cat(%bot_2_weight, %zeros) {dim=1} : f32[16,80]
+//     yield %bot_2_weight_padded
+//   } : f32[16,80]
+//   %top_2_weight_padded = derive(%top_2_weight) {
+//     const %zeros : f32[32,16] = [0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]
+//     %top_2_weight_padded = cat(%top_2_weight, %zeros) {dim=1} : f32[32,80]
+//     yield %top_2_weight_padded
+//   } : f32[32,80]
+//   %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight_padded, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight_padded, %top_2_bias, %top_4_weight, %top_4_bias) {
 //     %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,64]
-//     %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,16]
+//     %bot_2_weight_rows = slice(%bot_2_weight_padded) {dim=1, start=0, stop=64} : f32[16,64]
+//     %relu_1 = linear(%relu, %bot_2_weight_rows, %bot_2_bias) {act=relu} : f32[8,16]
 //     %bags = embedding_bag_group([%emb_0_weight, %emb_1_weight, %emb_2_weight], [%indices_0, %indices_1, %indices_2], [%offsets_0, %offsets_1, %offsets_2], []) : f32[8,3,16]
 //     %index = pairwise_dot(%relu_1, %bags) : f32[8,6]
 //     %relu_2 = linear([%relu_1, %index], %top_0_weight, %top_0_bias) {act=relu} : f32[8,64]
-//     %relu_3 = linear(%relu_2, %top_2_weight, %top_2_bias) {act=relu} : f32[8,32]
+//     %top_2_weight_rows = slice(%top_2_weight_padded) {dim=1, start=0, stop=64} : f32[32,64]
+//     %relu_3 = linear(%relu_2, %top_2_weight_rows, %top_2_bias) {act=relu} : f32[8,32]
 //     %sigmoid = linear(%relu_3, %top_4_weight, %top_4_bias) {act=sigmoid} : f32[8,1]
 //     yield %sigmoid
 //   } : f32[8,1]
 //   return %sigmoid
 // }
 
-// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, embedding_bag.cuh, linear.cuh, pairwise_dot.cuh
-// %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight, %top_2_bias, %top_4_weight, %top_4_bias) {
+// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, linear.cuh, warp_bags.cuh, pairwise_dot.cuh
+// %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight_padded, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight_padded, %top_2_bias, %top_4_weight, %top_4_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,64]
-//   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,16]
+//   %bot_2_weight_rows = slice(%bot_2_weight_padded) {dim=1, start=0, stop=64} : f32[16,64]
+//   %relu_1 = linear(%relu, %bot_2_weight_rows, %bot_2_bias) {act=relu} : f32[8,16]
 //   %bags = embedding_bag_group([%emb_0_weight, %emb_1_weight, %emb_2_weight], [%indices_0, %indices_1, %indices_2], [%offsets_0, %offsets_1, %offsets_2], []) : f32[8,3,16]
 //   %index = pairwise_dot(%relu_1, %bags) : f32[8,6]
 //   %relu_2 = linear([%relu_1, %index], %top_0_weight, %top_0_bias) {act=relu} : f32[8,64]
-//   %relu_3 = linear(%relu_2, %top_2_weight, %top_2_bias) {act=relu} : f32[8,32]
+//   %top_2_weight_rows = slice(%top_2_weight_padded) {dim=1, start=0, stop=64} : f32[32,64]
+//   %relu_3 = linear(%relu_2, %top_2_weight_rows, %top_2_bias) {act=relu} : f32[8,32]
 //   %sigmoid = linear(%relu_3, %top_4_weight, %top_4_bias) {act=sigmoid} : f32[8,1]
 //   yield %sigmoid
 // } : f32[8,1]
-struct dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0 {
-    using Element = float;
-    using Id = long long;
-    using Offset = long long;
-    static constexpr BagMode MODE = BagMode::sum;
-    static constexpr bool HAS_OFFSETS = true;
-    static constexpr bool INCLUDE_LAST_OFFSET = false;
-    static constexpr bool HAS_PADDING = false;
-    static constexpr bool HAS_WEIGHTS = false;
-    static constexpr long long TABLE_ROW = 16;
-    static constexpr long long TABLE_COLUMN = 1;
-    static constexpr long long ID_STRIDE = 1;
-    static constexpr long long OFFSET_STRIDE = 1;
-    static constexpr long long WEIGHT_BAG = 0;
-    static constexpr long long WEIGHT_STRIDE = 0;
-    static constexpr int IN_FLIGHT = 2;
-    static constexpr int VECTOR = 4;
-    static constexpr long long Y_COLUMN = 1;
-    static constexpr bool Y_IS_PACKED = false;
-};
-static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[3] = {
-    {64, 16, 0, -1, 0, 1},
-    {64, 16, 0, -1, 2, 3},
-    {64, 16, 0, -1, 4, 5},
-};
 struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_sizes {
     using Element = float;
     static constexpr int N = 64;
@@ -122,7 +111,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_1_sizes {
     static constexpr int LANES_OVER_COLUMNS = 8;
     static constexpr int LANES_OVER_K = 4;
     static constexpr int X_STRIDE = 68;
-    static constexpr int W_COLUMN = 68;
+    static constexpr int W_COLUMN = 80;
     static constexpr int W_K = 1;
     static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
@@ -130,6 +119,39 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_1_sizes {
     static __device__ __forceinline__ float activation(float value) {
         return dlrmc_relu(value);
     }
+};
+struct dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0 {
+    using Element = float;
+    using Id = long long;
+    using Offset = long long;
+    static constexpr BagMode MODE = BagMode::sum;
+    static constexpr bool HAS_OFFSETS = true;
+    static constexpr bool INCLUDE_LAST_OFFSET = false;
+    static constexpr bool HAS_PADDING = false;
+    static constexpr bool HAS_WEIGHTS = false;
+    static constexpr long long TABLE_ROW = 16;
+    static constexpr long long TABLE_COLUMN = 1;
+    static constexpr long long ID_STRIDE = 1;
+    static constexpr long long OFFSET_STRIDE = 1;
+    static constexpr long long WEIGHT_BAG = 0;
+    static constexpr long long WEIGHT_STRIDE = 0;
+    static constexpr int IN_FLIGHT = 8;
+    static constexpr int TABLES = 3;
+    static constexpr int ENTRIES = 1;
+    static constexpr int BAGS = 8;
+    static constexpr int PACKS = 4;
+    static constexpr int IDS = 1;
+    static constexpr int AT_ONCE = 2;
+    static constexpr int UNITS_OF_WARP = 1;
+    static constexpr int SOURCES = 3;
+    static constexpr int VECTOR = 4;
+    static constexpr long long Y_COLUMN = 1;
+    static constexpr bool Y_IS_PACKED = false;
+};
+static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[3] = {
+    {64, 16, 16, -1, 0, 1},
+    {64, 16, 16, -1, 2, 3},
+    {64, 16, 16, -1, 4, 5},
 };
 struct dlrmc_linear_relu_linear_relu_embedding_bags_1_index_sizes {
     using Element = float;
@@ -185,7 +207,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_3_sizes {
     static constexpr int LANES_OVER_COLUMNS = 8;
     static constexpr int LANES_OVER_K = 4;
     static constexpr int X_STRIDE = 68;
-    static constexpr int W_COLUMN = 68;
+    static constexpr int W_COLUMN = 80;
     static constexpr int W_K = 1;
     static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
@@ -211,7 +233,7 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes {
     static constexpr int LANES_OVER_COLUMNS = 1;
     static constexpr int LANES_OVER_K = 32;
     static constexpr int X_STRIDE = 36;
-    static constexpr int W_COLUMN = 36;
+    static constexpr int W_COLUMN = 32;
     static constexpr int W_K = 1;
     static constexpr int W_VECTOR = 4;
     static constexpr int Y_VECTOR = 1;
@@ -224,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         const float* const* __restrict__ dense_in_slot,
         const float* __restrict__ bot_0_weight_in,
         const float* __restrict__ bot_0_bias_in,
-        const float* __restrict__ bot_2_weight_in,
+        const float* __restrict__ bot_2_weight_padded_in,
         const float* __restrict__ bot_2_bias_in,
         const float* __restrict__ emb_0_weight_in,
         const float* __restrict__ emb_1_weight_in,
@@ -237,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         const long long* const* __restrict__ offsets_2_in_slot,
         const float* __restrict__ top_0_weight_in,
         const float* __restrict__ top_0_bias_in,
-        const float* __restrict__ top_2_weight_in,
+        const float* __restrict__ top_2_weight_padded_in,
         const float* __restrict__ top_2_bias_in,
         const float* __restrict__ top_4_weight_in,
         const float* __restrict__ top_4_bias_in,
@@ -246,56 +268,57 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     const float* const __restrict__ dense_in = *dense_in_slot;
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
-    float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 23808);
-    float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 22784);
-    float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 22272);
-    float* const relu_2_x_tile = reinterpret_cast<float*>(dlrmc_shared + 23552);
-    float* const relu_3_x_tile = reinterpret_cast<float*>(dlrmc_shared + 16384);
-    float* const sigmoid_x_tile = reinterpret_cast<float*>(dlrmc_shared + 8960);
-    float* const bags_sources = reinterpret_cast<float*>(dlrmc_shared + 22784);
+    float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 26368);
+    float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 25088);
+    float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 23296);
+    float* const relu_2_x_tile = reinterpret_cast<float*>(dlrmc_shared + 25856);
+    float* const relu_3_x_tile = reinterpret_cast<float*>(dlrmc_shared + 17920);
+    float* const sigmoid_x_tile = reinterpret_cast<float*>(dlrmc_shared + 10496);
+    float* const bags_sources = reinterpret_cast<float*>(dlrmc_shared + 24576);
     float* const relu_3_w = reinterpret_cast<float*>(dlrmc_shared + 0);
-    float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 8960);
-    float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 16384);
-    float* const relu_w = reinterpret_cast<float*>(dlrmc_shared + 20992);
-    float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 23296);
+    float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 10496);
+    float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 17920);
+    float* const relu_w = reinterpret_cast<float*>(dlrmc_shared + 23296);
+    float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 25600);
+    long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 26112);
     {
-        BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources);
-        const int own_table = threadIdx.x % 32 * 16 + threadIdx.x / 32;
-        const BagNumbers own_numbers = dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[own_table < 3 ? own_table : 0];
-        if (threadIdx.x % 32 == 0) {
-            switch (threadIdx.x / 32) {
-                case 0:
-                    sources[0].table = emb_0_weight_in;
-                    sources[0].ids = indices_0_in_slot;
-                    sources[0].offsets = offsets_0_in_slot;
-                    sources[0].weights = nullptr;
-                    break;
-                case 1:
-                    sources[1].table = emb_1_weight_in;
-                    sources[1].ids = indices_1_in_slot;
-                    sources[1].offsets = offsets_1_in_slot;
-                    sources[1].weights = nullptr;
-                    break;
-                case 2:
-                    sources[2].table = emb_2_weight_in;
-                    sources[2].ids = indices_2_in_slot;
-                    sources[2].offsets = offsets_2_in_slot;
-                    sources[2].weights = nullptr;
-                    break;
-            }
+        const int lane = threadIdx.x % 32;
+        const int warp = threadIdx.x / 32;
+        const int table = warp * 8 / 1 + lane;
+        const bool is_own = warp < 1 && lane < 3 && table < 3;
+        BagPointers own = {};
+        switch (warp) {
+            case 0:
+                if (lane == 0) own = BagPointers{emb_0_weight_in, indices_0_in_slot, offsets_0_in_slot, nullptr};
+                if (lane == 1) own = BagPointers{emb_1_weight_in, indices_1_in_slot, offsets_1_in_slot, nullptr};
+                if (lane == 2) own = BagPointers{emb_2_weight_in, indices_2_in_slot, offsets_2_in_slot, nullptr};
+                break;
+        }
+        if (is_own) {
+            BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources) + warp * 3;
+            sources[lane] = bag_source<true, true, false>(own, dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[table]);
         }
         __syncwarp();
-        if (own_table < 3) complete_source<true, true, false>(sources[own_table], own_numbers);
+    }
+    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
+    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    WarpBags<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0> dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work;
+    if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.begin(reinterpret_cast<const BagSource*>(bags_sources), unit, 0 + first_row, rows, 8, faults);
+    if (threadIdx.x == 416) {
+        copy_barrier_init(copy_barriers + 2);
+        copy_barrier_expect(copy_barriers + 2, 5120);
+        bulk_copy(relu_1_w, bot_2_weight_padded_in, 5056, copy_barriers + 2);
+        bulk_copy(relu_1_w + 1280, bot_2_bias_in, 64, copy_barriers + 2);
+    }
+    if (threadIdx.x == 320) {
+        copy_barrier_init(copy_barriers + 5);
+        copy_barrier_expect(copy_barriers + 5, 10304);
+        bulk_copy(relu_3_w, top_2_weight_padded_in, 10176, copy_barriers + 5);
+        bulk_copy(relu_3_w + 2560, top_2_bias_in, 128, copy_barriers + 5);
     }
     copy_weights_async<1, 64, 3, 4, 4, 3, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 64, 64, 64, 0, 1>(relu_w + 256, bot_0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 16, 64, 68, 64, 64, 1>(relu_1_w, bot_2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 16, 16, 16, 0, 1>(relu_1_w + 1088, bot_2_bias_in, threadIdx.x, 512);
-    cp_async_commit_group();
-    __syncthreads();
-    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
     {
         const int thread = threadIdx.x;
         zero_columns<1, 1, 3, 4>(TileView<float, 4, 0>{relu_x_tile}, thread, 512);
@@ -311,40 +334,13 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
             (relu_x_tile)[i] = v_dense;
         }
     }
-    {
-        const int thread = (threadIdx.x + 416) % 512;
-        #pragma unroll 1
-        for (int first = thread; first < 12; first += 512) {
-            const BagSource* table_sources[1];
-            long long bags[1];
-            bool is_used[1];
-            float* y[1];
-            int first_column = 0;
-            #pragma unroll
-            for (int i = 0; i < 1; ++i) {
-                const int item = first + i * 512;
-                const int table = item / 4;
-                const int row = item / 4 % 1;
-                const int column = item % 4 * 4;
-                is_used[i] = item < 12 && row < rows && column < 16;
-                table_sources[i] = reinterpret_cast<const BagSource*>(bags_sources) + (is_used[i] ? table : 0);
-                bags[i] = row + first_row;
-                y[i] = index_x_tile + 20 + row + table * 20 + column;
-                first_column = column;
-            }
-            EmbeddingBag<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0>::run_many<1, 2>(table_sources, bags, is_used, y, 8, first_column, first_column == 0, faults);
-        }
-    }
     copy_weights_async<1, 64, 22, 28, 24, 22, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 64, 64, 64, 0, 1>(relu_2_w + 1792, top_0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 32, 64, 68, 64, 64, 1>(relu_3_w, top_2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 32, 32, 32, 0, 1>(relu_3_w + 2176, top_2_bias_in, threadIdx.x, 512);
+    copy_weights_async<4, 1, 32, 32, 32, 32, 1>(sigmoid_w, top_4_weight_in, threadIdx.x, 512);
+    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 32, top_4_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 1, 32, 36, 32, 32, 1>(sigmoid_w, top_4_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 36, top_4_bias_in, threadIdx.x, 512);
-    cp_async_commit_group();
-    cp_async_wait_group<4>();
+    cp_async_wait_group<2>();
     __syncthreads();
     {
         const int thread = threadIdx.x;
@@ -359,20 +355,24 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 512,
                 IsReady());
     }
-    cp_async_wait_group<3>();
     __syncthreads();
+    copy_barrier_wait(copy_barriers + 2);
     {
         const int thread = threadIdx.x;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_1_sizes>::run(
                 relu_1_x_tile,
                 relu_1_w,
-                relu_1_w + 1088,
+                relu_1_w + 1280,
                 TileView<float, 0, 0, 1>{index_x_tile},
                 0,
                 rows,
                 thread,
                 512,
                 IsReady());
+    }
+    {
+        const int thread = (threadIdx.x + 448) % 512;
+        if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 20, 1>{index_x_tile + 20}, faults);
     }
     __syncthreads();
     {
@@ -391,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 thread,
                 512);
     }
-    cp_async_wait_group<2>();
+    cp_async_wait_group<1>();
     __syncthreads();
     {
         const int thread = threadIdx.x;
@@ -406,14 +406,14 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 512,
                 IsReady());
     }
-    cp_async_wait_group<1>();
     __syncthreads();
+    copy_barrier_wait(copy_barriers + 5);
     {
         const int thread = threadIdx.x;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_3_sizes>::run(
                 relu_3_x_tile,
                 relu_3_w,
-                relu_3_w + 2176,
+                relu_3_w + 2560,
                 TileView<float, 0, 0, 1>{sigmoid_x_tile},
                 0,
                 rows,
@@ -428,7 +428,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes>::run(
                 sigmoid_x_tile,
                 sigmoid_w,
-                sigmoid_w + 36,
+                sigmoid_w + 32,
                 TileView<float, 0, 0, 1>{sigmoid_out + first_row},
                 0,
                 rows,

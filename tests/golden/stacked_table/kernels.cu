@@ -2,7 +2,7 @@
 // input dense : f32[8,5]
 // input indices : i64[48]
 // output sigmoid : f32[8,1]
-// dlrmc_linear_relu_linear_relu_embedding_bag_1<<<8, 512, 3328>>>
+// dlrmc_linear_relu_linear_relu_embedding_bag_1<<<8, 512, 3584>>>
 //
 // graph @stacked_table {
 //   input %dense : f32[8,5]
@@ -204,14 +204,15 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 768);
     float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 1536);
     float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2304);
+    long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 3328);
+    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
+    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
     copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
     copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x, 512);
     copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x, 512);
     cp_async_commit_group();
-    const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
     {
         const int thread = threadIdx.x;
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
