@@ -24,6 +24,9 @@ from dlrmc.ir.types import DType
 from dlrmc.schedule.arena import Interval, pack
 
 INPUT_PHASE = -1
+# Fewer bags of fewer tables are read soonest by threads that have the pointers in their code.
+FEWEST_TABLES = 3
+FEWEST_BAGS = 16
 
 
 def lay_out(
@@ -126,7 +129,8 @@ class _Planner:
         """Bags ask for their rows at the begin of the tile, and add them right before a reader's phase."""
         for stage in kernels:
             anchor = anchor_of(stage)
-            if not anchor.is_op("embedding_bag_group") or self._phases[stage] != 0:
+            is_warps = anchor.is_op("embedding_bag_group") and self._has_sources(stage)
+            if not is_warps or self._phases[stage] != 0:
                 continue
             readers = [self._phases[user] for user in self._stages.users(stage) if user.is_op("kernel")]
             copies = [
@@ -193,7 +197,7 @@ class _Planner:
         last_phase = max(self._phases.values())
         for stage in kernels:
             anchor = anchor_of(stage)
-            if anchor.is_op(*BAG_GROUP_OPS) and has_sources(bags_of(anchor), self._indirect_in(stage)):
+            if anchor.is_op(*BAG_GROUP_OPS) and self._has_sources(stage):
                 elements = self._source_count(anchor) * SOURCE_ELEMENTS
                 found[stage] = SharedBuffer(f"{stage.name}_sources", DType.F32, elements, first=0)
                 found[stage].touch(last_phase if self._is_persistent else self._phases[stage])
@@ -204,6 +208,12 @@ class _Planner:
                 found[stage] = SharedBuffer(f"{stage.name}_sums", DType.F32, elements)
                 found[stage].touch(self._phases[stage])
         return found
+
+    def _has_sources(self, stage: Node) -> bool:
+        anchor = anchor_of(stage)
+        tables, entries = bags_of(anchor), anchor.shape[0]
+        is_small = len(tables) < FEWEST_TABLES and len(tables) * entries < FEWEST_BAGS
+        return not is_small and has_sources(tables, self._indirect_in(stage))
 
     def _source_count(self, anchor: Node) -> int:
         tables, (entries, *_, columns) = len(bags_of(anchor)), anchor.shape
