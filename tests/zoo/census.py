@@ -6,30 +6,32 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 from tests.zoo.catalogue import is_installed, select
 from tests.zoo.coverage_page import document, number, summary
 from tests.zoo.examine import Finding, examine
+from tests.zoo.model import REAL, SMALL, Sizes
 
 SETTLED = ("equal", "no export", "eager fails")
 
 
-def census(labels: Sequence[str], batches: Sequence[int], target: str, jobs: int) -> Iterator[Finding]:
+def census(tasks: Sequence[tuple[str, int]], target: str, sizes: Sizes, jobs: int) -> Iterator[Finding]:
     """A finding for each model and batch size, in order, as soon as it is known."""
-    tasks = [(label, batch, target) for label in labels for batch in batches]
+    run = partial(_examine, target=target, sizes=sizes)
     if jobs == 1:
-        yield from map(_examine, tasks)
+        yield from map(run, tasks)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_examine, tasks)
+        yield from pool.map(run, tasks)
 
 
-def _examine(task: tuple[str, int, str]) -> Finding:
-    label, batch, target = task
+def _examine(task: tuple[str, int], *, target: str, sizes: Sizes) -> Finding:
+    label, batch = task
     [model] = [each for each in select([label]) if each.label == label]
-    return examine(model, batch, target)
+    return examine(model, batch, target, sizes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,12 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("patterns", nargs="*", help="parts of model names; all models by default")
     parser.add_argument("--batch", type=int, action="append", help="batch size (default 4); may be repeated")
     parser.add_argument("--target", default="reference", help="reference, emulate or cuda")
+    parser.add_argument("--real", action="store_true", help="at real sizes, not small ones")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, help="write the table here")
     options = parser.parse_args(arguments)
     labels = [model.label for model in select(options.patterns) if is_installed(model.library)]
     findings: list[Finding] = []
-    for finding in census(labels, options.batch or [4], options.target, options.jobs):
+    tasks = [(label, batch) for label in labels for batch in options.batch or [4]]
+    sizes = REAL if options.real else SMALL
+    for finding in census(tasks, options.target, sizes, options.jobs):
         findings.append(finding)
         sys.stdout.write(f"{_line(finding)}\n")
         sys.stdout.flush()

@@ -66,7 +66,8 @@ class Finding:
 def examine(entry: ZooModel, batch: int, target: str = "reference", sizes: Sizes = SMALL) -> Finding:
     """Export, compile whole and compare; failures are findings, not exceptions.
 
-    The program with one kernel an op is compared, too, on `reference`. On `cuda` eager runs on the GPU.
+    On `cuda` eager runs on the GPU, too; otherwise the program with one kernel an op is compared as well, by
+    `reference`.
 
     Raises:
         ImportError: the model's library is not installed.
@@ -89,7 +90,9 @@ def examine(entry: ZooModel, batch: int, target: str = "reference", sizes: Sizes
         ops = sum(n for name, n in made.imported_ops.items() if name not in VIEW_OPS)
         finding = Finding(entry.label, batch, "equal", ops, 0, len(made.plan.launches), seconds=seconds)
         finding = compared(finding, example, found)
-        return finding if finding.status != "equal" else _with_unfused(finding, imported, example)
+        if finding.status != "equal" or target == "cuda":
+            return finding
+        return _with_unfused(finding, imported, example)
 
 
 def _with_unfused(finding: Finding, imported: ImportedProgram, example: Example) -> Finding:
