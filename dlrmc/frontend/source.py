@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import PurePath
 
@@ -11,7 +12,8 @@ from torch import fx
 _FRAME = re.compile(
     r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>[^\n]+)(?:\n(?P<code>[^\n]*))?'
 )
-_TORCH_FILES = str(PurePath(str(torch.__file__)).parent)
+# With its separator: torchrec and torchvision stand beside torch.
+_TORCH_FILES = str(PurePath(str(torch.__file__)).parent) + os.sep
 
 
 def source_of(node: fx.Node) -> str:

@@ -20,6 +20,7 @@ from dlrmc.frontend import (
     ValueOutput,
     import_program,
 )
+from dlrmc.frontend.source import source_of
 from tests.frontend.imported import assert_equals_eager, evaluate_imported
 
 X = torch.randn(2, 3)
@@ -225,6 +226,19 @@ def test_names_are_torchs_and_sources_are_the_users_own_lines() -> None:
         if not node.is_op("input", "weight", "const"):
             assert node.source.startswith("test_signature.py:")
             assert node.source.endswith("in forward: return self.b(self.a(x) + self.shift) * self.scale")
+
+
+def test_a_library_whose_name_begins_with_torch_is_not_torch() -> None:
+    packages = Path(torch.__file__).parents[1]
+    node = torch.fx.Graph().placeholder("x")
+    node.meta["stack_trace"] = "\n".join(
+        f'File "{packages / file}", line {line}, in forward\n    {code}'
+        for file, line, code in (
+            ("torchfm/layer.py", 197, "s = F.dropout(s)"),
+            ("torch/nn/functional.py", 9, "return _VF.dropout(s)"),
+        )
+    )
+    assert source_of(node) == "layer.py:197 in forward: s = F.dropout(s)"
 
 
 def test_input_names_win_over_weights_and_ops() -> None:

@@ -30,6 +30,8 @@ from tests.zoo.model import SMALL, Example, Sizes, ZooModel, on_device
 
 # Twice the error of eager is allowed; where eager is exact by chance, some units in the last place are.
 SLACK_ULPS = 4
+# Eager is never so far off by rounding: float64 has taken another path, as where ids are divided as floats.
+OTHER_PATH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ def compared(finding: Finding, example: Example, found: Any) -> Finding:
     if problem:
         return dataclasses.replace(finding, status="differs", detail=problem)
     exact = in_float64(example)
+    if exact is not None and _error(_floats(eager), _floats(exact)) > OTHER_PATH:
+        exact = None
     truth = _floats(eager if exact is None else exact)
     error, eager_error = _error(_floats(found), truth), _error(_floats(eager), truth)
     allowed = 2 * eager_error + SLACK_ULPS * np.finfo(np.float32).eps

@@ -62,6 +62,19 @@ class WeightedBag(nn.Module):
         return self.bag(ids, offsets, per_sample_weights=self.weight.gather(0, ids))
 
 
+class QuantisedBag(nn.Module):
+    """A table of bytes or nibbles, each row with a scale and a bias of its own."""
+
+    def __init__(self, rows: int, dim: int, bits: str) -> None:
+        super().__init__()
+        self.lookup = getattr(torch.ops.quantized, f"embedding_bag_{bits}_rowwise_offsets")
+        pack = getattr(torch.ops.quantized, f"embedding_bag_{bits}_prepack")
+        self.register_buffer("table", pack(torch.randn(rows, dim)))
+
+    def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        return self.lookup(self.table, ids, offsets, mode=0)
+
+
 class BagDlrm(nn.Module):
     """Bottom MLP, any kind of bag a table, dots of pairs, top MLP: dense [B, dense], ids and offsets."""
 
@@ -109,6 +122,29 @@ def _stacked_table(batch: int, sizes: Sizes) -> Example:
     return Example(StackedTableDlrm(config), (torch.randn(batch, DENSE, generator=generator), ids))
 
 
+def _many_rows(operation: str) -> Maker:
+    """Ids above 2^24, one below a multiple of the divisor, so that float32 gives the next quotient."""
+    rows, collisions = 40_000_000, 7001
+
+    def make(batch: int, sizes: Sizes) -> Example:
+        bags: list[nn.Module] = [
+            QuotientRemainderBag(rows, collisions, DIM, operation) for _ in range(TABLES)
+        ]
+        dense, offsets, ids = _inputs(batch)
+        quotients = [4 * (1300 - 7 * table - torch.arange(len(ids[0])) % 300) for table in range(TABLES)]
+        return Example(BagDlrm(bags), (dense, offsets, [q * collisions - 1 for q in quotients]))
+
+    return make
+
+
+def _shared_table(batch: int, sizes: Sizes) -> Example:
+    bag = nn.EmbeddingBag(ROWS, DIM, mode="sum")
+    return Example(
+        BagDlrm([bag if table % 2 else nn.EmbeddingBag(ROWS, DIM, mode="mean") for table in range(TABLES)]),
+        _inputs(batch),
+    )
+
+
 _MAKERS: tuple[tuple[str, Maker], ...] = (
     ("dot", _plain()),
     ("dot with the diagonal", _plain(interaction="dot_diag")),
@@ -129,6 +165,11 @@ _MAKERS: tuple[tuple[str, Maker], ...] = (
     ("quotient-remainder, multiplied", _bags(lambda table: QuotientRemainderBag(ROWS, 4, DIM, "mult"))),
     ("quotient-remainder, added", _bags(lambda table: QuotientRemainderBag(ROWS, 4, DIM, "add"))),
     ("quotient-remainder, concatenated", _bags(lambda table: QuotientRemainderBag(ROWS, 4, DIM, "concat"))),
+    ("quotient-remainder of many rows, multiplied", _many_rows("mult")),
+    ("quotient-remainder of many rows, added", _many_rows("add")),
+    ("one table for two features", _shared_table),
+    ("bytes", _bags(lambda table: QuantisedBag(ROWS, DIM, "byte"))),
+    ("nibbles", _bags(lambda table: QuantisedBag(ROWS, DIM, "4bit"))),
     ("mixed widths", _bags(lambda table: ProjectedBag(ROWS, (2, 4, 8, 8)[table], DIM))),
 )
 
