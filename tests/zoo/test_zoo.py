@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.catalogue import APART, EXCEPTIONS, MODELS
-from tests.zoo.coverage_page import NOT_OURS
+from tests.zoo.coverage_page import NOT_OURS, statuses
 from tests.zoo.dynamic import examine_dynamic
 from tests.zoo.examine import Finding, examine
 from tests.zoo.model import ZooModel
@@ -118,3 +118,8 @@ def test_every_export_with_a_dynamic_batch(model: ZooModel) -> None:
 @pytest.mark.parametrize("model", EQUAL)
 def test_every_batch_of_one(model: ZooModel) -> None:
     check_if_it_can_be(examine(model, 1))
+
+
+def test_the_page_of_coverage_is_of_these_models() -> None:
+    expected = {model.label: EXCEPTIONS.get(model.label, ("equal",))[0] for model in MODELS}
+    assert statuses(PAGE.read_text(encoding="utf-8")) == expected, "stale: run `make coverage`"
