@@ -38,12 +38,13 @@ struct QuantizedBag {
             Checks::checked(source, bag, bags, Checks::load_bounds(source, bag, bags), reports, faults);
         float values[Kind::VECTOR] = {};
         bool is_bad = false;
+        long long at = bounds.begin;
 #pragma unroll 1
-        for (long long at = bounds.begin; at < bounds.end; at += Kind::IN_FLIGHT) {
-            Rows rows;
-            load(source, bag, at, bounds.end, first_column, rows);
-            is_bad = is_bad || rows.is_bad;
-            add(rows, values);
+        for (; at + Kind::IN_FLIGHT <= bounds.end; at += Kind::IN_FLIGHT) {
+            add_places<Kind::IN_FLIGHT>(source, bag, at, first_column, values, is_bad);
+        }
+        if constexpr (Kind::IN_FLIGHT > 1) {
+            add_rest<Kind::IN_FLIGHT / 2>(source, bag, at, bounds.end, first_column, values, is_bad);
         }
         if (is_bad && reports) {
             const long long first = Kind::HAS_OFFSETS ? 0 : bag * source.id_count;
@@ -54,49 +55,84 @@ struct QuantizedBag {
     }
 
   private:
-    // Neighbouring rows of a bag, as stored.
-    struct Rows {
-        bool is_read[Kind::IN_FLIGHT];
-        Pack<unsigned char, ROW_BYTES> codes[Kind::IN_FLIGHT];
-        float scale[Kind::IN_FLIGHT];
-        float bias[Kind::IN_FLIGHT];
-        bool is_bad;
+    // A row, as stored, and the weight of its place.
+    struct Row {
+        Pack<unsigned char, ROW_BYTES> codes;
+        float scale;
+        float bias;
+        float weight;
     };
 
-    static __device__ __forceinline__ void load(const BagSource& source, long long bag, long long at,
-                                                long long end, int first_column, Rows& rows) {
-        const auto* const table = static_cast<const unsigned char*>(source.table);
+    // The places from `at` to `end`, fewer than 2 * N, in steps of N, N / 2, ... places.
+    template <int N>
+    static __device__ __forceinline__ void add_rest(const BagSource& source, long long bag, long long at,
+                                                    long long end, int first_column,
+                                                    float (&values)[Kind::VECTOR], bool& is_bad) {
+        if (at + N <= end) {
+            add_places<N>(source, bag, at, first_column, values, is_bad);
+            at += N;
+        }
+        if constexpr (N > 1) add_rest<N / 2>(source, bag, at, end, first_column, values, is_bad);
+    }
+
+    // N places that are all there. Without a condition on any of them the compiler asks for all rows before
+    // it adds the first.
+    template <int N>
+    static __device__ __forceinline__ void add_places(const BagSource& source, long long bag, long long at,
+                                                      int first_column, float (&values)[Kind::VECTOR],
+                                                      bool& is_bad) {
         const typename Kind::Id* const ids = Checks::ids_of(source, bag);
-        const float* const weights =
-            static_cast<const float*>(source.weights) + (Kind::HAS_WEIGHTS ? bag * Kind::WEIGHT_BAG : 0);
-        rows.is_bad = false;
+        long long id[N];
+        bool is_clean = true;
 #pragma unroll
-        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
-            const bool is_there = at + i < end;
-            const long long id = is_there ? static_cast<long long>(ids[(at + i) * Kind::ID_STRIDE]) : 0;
-            const bool is_row = 0 <= id && id < source.row_count;
-            rows.is_bad = rows.is_bad || (is_there && !is_row);
-            rows.is_read[i] = is_there && is_row;
-            if (!rows.is_read[i]) continue;
-            const unsigned char* const row = table + id * Kind::TABLE_ROW;
-            const float weight = Kind::HAS_WEIGHTS ? weights[(at + i) * Kind::WEIGHT_STRIDE] : 1.0f;
-            rows.codes[i] = load_bytes<ROW_BYTES>(row, first_column / Kind::CODES);
-            // Never one operation with the sum that follows: the bits are those of two.
-            rows.scale[i] = __fmul_rn(weight, number(row, 0));
-            rows.bias[i] = __fmul_rn(weight, number(row, 1));
+        for (int i = 0; i < N; ++i)
+            id[i] = static_cast<long long>(ids[(at + i) * Kind::ID_STRIDE]);
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            is_clean &= Checks::is_below(id[i], source.row_count);
+        if (is_clean) {
+            Row rows[N];
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                load_row(source, bag, at + i, id[i], first_column, rows[i]);
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                add_row(rows[i], values);
+            return;
+        }
+        is_bad = true;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            if (!Checks::is_below(id[i], source.row_count)) continue;
+            Row row;
+            load_row(source, bag, at + i, id[i], first_column, row);
+            add_row(row, values);
         }
     }
 
-    static __device__ __forceinline__ void add(const Rows& rows, float (&values)[Kind::VECTOR]) {
+    static __device__ __forceinline__ void load_row(const BagSource& source, long long bag, long long at,
+                                                    long long id, int first_column, Row& loaded) {
+        const unsigned char* const row =
+            static_cast<const unsigned char*>(source.table) + id * Kind::TABLE_ROW;
+        loaded.codes = load_bytes<ROW_BYTES>(row, first_column / Kind::CODES);
+        loaded.scale = number(row, 0);
+        loaded.bias = number(row, 1);
+        loaded.weight = 1.0f;
+        if constexpr (Kind::HAS_WEIGHTS) {
+            const float* const weights =
+                static_cast<const float*>(source.weights) + (Kind::HAS_OFFSETS ? 0 : bag * Kind::WEIGHT_BAG);
+            loaded.weight = weights[at * Kind::WEIGHT_STRIDE];
+        }
+    }
+
+    static __device__ __forceinline__ void add_row(const Row& row, float (&values)[Kind::VECTOR]) {
+        // Never one operation with the sum that follows: the bits are those of two.
+        const float scale = __fmul_rn(row.weight, row.scale), bias = __fmul_rn(row.weight, row.bias);
 #pragma unroll
-        for (int i = 0; i < Kind::IN_FLIGHT; ++i) {
-            if (!rows.is_read[i]) continue;
-#pragma unroll
-            for (int j = 0; j < Kind::VECTOR; ++j) {
-                const int byte = rows.codes[i].at[j / Kind::CODES];
-                const int code = Kind::CODES == 1 ? byte : j % 2 == 0 ? byte & 15 : byte >> 4;
-                values[j] = fmaf(rows.scale[i], static_cast<float>(code), values[j] + rows.bias[i]);
-            }
+        for (int j = 0; j < Kind::VECTOR; ++j) {
+            const int byte = row.codes.at[j / Kind::CODES];
+            const int code = Kind::CODES == 1 ? byte : j % 2 == 0 ? byte & 15 : byte >> 4;
+            values[j] = fmaf(scale, static_cast<float>(code), values[j] + bias);
         }
     }
 
