@@ -9,6 +9,18 @@ from dlrmc.ir.op import RowFacts, map_operands
 from dlrmc.ir.rows import MIXED, UNIFORM, RowTag, leading_rows
 from dlrmc.ir.types import TensorType
 
+# Stages copy their weights, biases and tables before anything is computed.
+_WEIGHT_READERS = (
+    "linear",
+    "mm",
+    "addmm",
+    "layer_norm",
+    "embedding",
+    "embedding_bag",
+    "embedding_bag_group",
+    "quantized_embedding_bag",
+)
+
 
 def tag_rows(
     graph: Graph, batch: int, uniform: frozenset[Node] = frozenset(), *, restarts: bool = False
@@ -21,6 +33,9 @@ def tag_rows(
         uniform: inputs that stand for weights and constants.
         restarts: whether readers see a mixed value as if it came from outside: rows, if its size allows. It
             has a buffer by then, of which a tile can read its part. Without, all that depends on it is mixed.
+
+    A batch of 1 is one row, which nothing mixes with another: an op is then mixed only where it reads as its
+    weight what is computed.
 
     Whether a dimension of an input *is* the batch does not matter here: calling its leading dimension rows is
     only a choice of how to cut it, and the rules keep the choice honest.
@@ -53,4 +68,6 @@ def _tag(node: Node, tags: Mapping[Node, RowTag], batch: int) -> RowTag:
         result=node.type,
         batch=batch,
     )
-    return node.op.rows(facts)
+    tag = node.op.rows(facts)
+    is_one_row = tag is MIXED and batch == 1 and not node.is_op(*_WEIGHT_READERS)
+    return leading_rows(node.shape, batch) if is_one_row else tag

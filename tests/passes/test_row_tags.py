@@ -176,3 +176,28 @@ def test_a_mixed_value_is_read_as_rows_where_readers_start_anew():
         "x": Rows(1), "s": MIXED, "t": MIXED, "y": Rows(1), "z": MIXED,
     }  # fmt: skip
     assert tag_rows(graph, 4)[graph.find("y")] is MIXED
+
+
+@pytest.mark.parametrize(
+    ("statement", "tag"),
+    [
+        ("%v = softmax(%x) {dim=0} : f32[1,6]", Rows(1)),
+        ("%v = permute(%x) {perm=[1,0]} : f32[6,1]", Rows(6)),
+        ("%v = cat(%x, %x) {dim=0} : f32[2,6]", Rows(2)),
+        ("%v = add(%x, %w) : f32[6,6]", Rows(6)),
+        ("%v = linear(%x, %w, %b) : f32[1,6]", MIXED),
+        ("%v = sum(%x) {dims=[0,1]} : f32[]", MIXED),
+        ("%v = relu(%w) : f32[6,6]", UNIFORM),
+    ],
+)
+def test_one_row_is_mixed_with_no_other(statement: str, tag: RowTag):
+    graph = parse_graph(
+        f"""graph @g {{
+              input %x : f32[1,6]
+              input %b : f32[6]
+              weight %w : f32[6,6] = "w"
+              {statement}
+              return %v
+            }}"""
+    )
+    assert tag_rows(graph, 1)[graph.find("v")] == tag

@@ -63,6 +63,34 @@ def test_attention_with_time_in_front(own_cache, batch, time, heads, width):
     assert_right(case, run(case, own_cache))
 
 
+def test_one_row_with_heads_stacked_in_front_of_it(own_cache):
+    case = row_case(
+        """graph @heads {
+             input %x : f32[1,3,4]
+             weight %w : f32[4,4] = "w"
+             weight %v : f32[2,12] = "v"
+             weight %u : f32[2,2] = "u"
+             %a = linear(%x, %w) {act=relu} : f32[1,3,4]
+             %h0 = slice(%a) {dim=2, start=0, stop=2} : f32[1,3,2]
+             %h1 = slice(%a) {dim=2, start=2, stop=4} : f32[1,3,2]
+             %q = cat(%h0, %h1) {dim=0} : f32[2,3,2]
+             %z = bmm(%q, %q) {trans_b=true} : f32[2,3,3]
+             %p = softmax(%z) {dim=2} : f32[2,3,3]
+             %o = bmm(%p, %q) : f32[2,3,2]
+             %t = permute(%o) {perm=[1,0,2]} : f32[3,2,2]
+             %flat = view(%t) {shape=[1,12]} : f32[1,12]
+             %l = linear(%flat, %v) : f32[1,2]
+             %s = sum(%t) {dims=[0]} : f32[2,2]
+             %r = select(%s) {dim=0, index=1} : f32[2]
+             %m = linear(%l, %u) : f32[1,2]
+             %y = add(%m, %r) : f32[1,2]
+             return %y
+           }
+        """
+    )
+    assert_right(case, run(case, own_cache))
+
+
 def test_a_warp_computes_what_the_elements_of_a_line_share_once(own_cache):
     long, short = (row_case(attention_model(5, time, 1, 4)) for time in (SHORTEST_LINE, SHORTEST_LINE - 1))
     assert kernel(long).text.count("warp_reduce<") == 2
