@@ -157,7 +157,8 @@ RULES: tuple[Rule, ...] = (
         match="""%b : T[*U,N]
                  %y = linear([*%x], %w) {alpha=$p, beta=$q} : T[*S,N]
                  %z = add(%y, %b) : T[*S,N]""",
-        where=_is_row_vector,
+        # With one row, any addend looks like a bias; but row programs take weights only for one.
+        where=lambda m: _is_row_vector(m) and is_uniform(m.b),
         build=_with_bias,
     ),
     Rule(

@@ -161,6 +161,27 @@ CASES = (
     ),
     RuleCase(
         "add-to-linear-bias",
+        """input %x : f32[1,3]
+           weight %w : f32[4,3] = "w"
+           weight %b : f32[1,4] = "b"
+           %y = linear(%x, %w) : f32[1,4]
+           %z = add(%y, %b) : f32[1,4]
+           return %z""",
+        """input %x : f32[1,3]
+           weight %w : f32[4,3] = "w"
+           weight %b : f32[1,4] = "b"
+           %view = view(%b) {shape=[4]} : f32[4]
+           %z = linear(%x, %w, %view) : f32[1,4]
+           return %z""",
+        """input %x : f32[1,3]
+           input %b : f32[1,4]
+           weight %w : f32[4,3] = "w"
+           %y = linear(%x, %w) : f32[1,4]
+           %z = add(%y, %b) : f32[1,4]
+           return %z""",
+    ),
+    RuleCase(
+        "add-to-linear-bias",
         """input %x : f32[2,5,3]
            weight %w : f32[4,3] = "w"
            weight %b : f32[1,4] = "b"
