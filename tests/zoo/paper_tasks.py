@@ -206,6 +206,8 @@ class ByName(nn.Module):
         super().__init__()
         self.tables = nn.ModuleDict({f"C{k}": nn.Embedding(n, sizes.width) for k, n in enumerate(sizes.rows)})
         self.first = nn.ModuleDict({f"C{k}": nn.Embedding(n, 1) for k, n in enumerate(sizes.rows)})
+        for table in self.tables.values():
+            nn.init.normal_(table.weight, std=0.1)
         self.numbers = [f"I{k}" for k in range(sizes.dense)]
         self.deep = mlp((len(sizes.rows) * sizes.width + sizes.dense, *sizes.hidden, 1), norm=True)
         self.bias = nn.Parameter(torch.zeros(1))
