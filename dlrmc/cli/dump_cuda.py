@@ -34,20 +34,22 @@ def dump_cuda(
     """Print the CUDA source of a model, or with --resources what each kernel needs."""
     arch = Options.of(architecture=architecture).architecture or DEFAULT_ARCHITECTURE
     final = trace(initial_graph(read_program(model)), pipeline())[-1].graph
-    module = emit(final)
+    module = emit(final, arch)
     if resources:
         write_text(output, "".join(f"{line}\n" for line in resource_lines(module, arch)))
     else:
         write_text(output, module.text)
 
 
-def emit(final: Graph) -> ModuleSource:
-    """The CUDA of a graph that all passes have seen."""
+def emit(final: Graph, arch: str) -> ModuleSource:
+    """The CUDA of a graph that all passes have seen, for an architecture."""
     from dlrmc.codegen.emit import emit_module
+    from dlrmc.runtime.targets import architecture_number
     from dlrmc.schedule.build import build_plan
     from dlrmc.schedule.limits import DeviceLimits
 
-    return emit_module(build_plan(final), DeviceLimits(), final)
+    limits = DeviceLimits(architecture=architecture_number(arch))
+    return emit_module(build_plan(final), limits, final)
 
 
 def resource_lines(module: ModuleSource, arch: str) -> list[str]:

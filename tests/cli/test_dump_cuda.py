@@ -41,6 +41,24 @@ def test_resources_list_every_kernel_of_the_source(cli: Cli, small: Any, arch: s
         assert int(spilled_bytes) == 0
 
 
+LAYERS = b"""graph @layers {
+  input %x : f32[4,32]
+  weight %w : f32[16,32] = "w"
+  %a = linear(%x, %w) {act=relu} : f32[4,16]
+  %b = sin(%a) : f32[4,16]
+  return %b
+}
+"""
+
+
+@pytest.mark.parametrize(("arch", "is_bulk"), [("sm_80", False), ("sm_90", True), ("sm_100", True)])
+def test_weights_come_in_bulk_where_the_architecture_can(cli: Cli, arch: str, is_bulk: bool) -> None:
+    source = cli("dump-cuda", "-", "--architecture", arch, stdin=LAYERS).out
+    assert ("bulk_copy(a_w" in source) == is_bulk
+    done = cli("dump-cuda", "-", "--resources", "--architecture", arch, stdin=LAYERS)
+    assert done.code == 0, done.err
+
+
 @pytest.mark.parametrize("arch", ["hopper", "sm_9"])
 def test_an_odd_architecture_is_refused(cli: Cli, small: Any, arch: str) -> None:
     done = cli("dump-cuda", small.model, "--architecture", arch)
