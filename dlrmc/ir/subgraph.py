@@ -59,28 +59,3 @@ def outline(
             )
     body.set_outputs([enter(node) for node in outputs])
     return body, tuple(operands)
-
-
-def inline(graph: Graph, node: Node) -> tuple[Node, ...]:
-    """Copy the body of `node` into the graph, reading the node's operands; `node` itself stays.
-
-    Returns:
-        The copies of what the body yields.
-    """
-    twins: dict[Node, Node] = dict(zip(node.body.inputs, node.inputs, strict=True))
-    for inner in node.body.nodes:
-        if inner.is_op("input"):
-            continue
-        if inner.is_op("const"):
-            twins[inner] = graph.const(inner.name, inner.value, inner.type)
-            continue
-        twins[inner] = graph.add(
-            inner.op,
-            map_operands(inner.operands, lambda operand: twins[operand]),
-            inner.attributes,
-            name=inner.name,
-            source=inner.source,
-            body=inner.inner,
-            place=node,
-        )
-    return tuple(twins[output] for output in node.body.outputs)

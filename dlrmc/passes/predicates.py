@@ -62,11 +62,6 @@ def flat_pair_order(flat: Node, features: int) -> str | None:
     return _pair_order(wrapped // features, wrapped % features, features)
 
 
-def is_strict_lower_triangle(i: Node, j: Node, features: int) -> bool:
-    """Whether the entries are the pairs (1,0), (2,0), (2,1), ... of all features, in this order."""
-    return pair_order(i, j, features) == "strict_lower"
-
-
 def _pair_order(i: Array, j: Array, features: int) -> str | None:
     rows, columns = _wrapped(i, features), _wrapped(j, features)
     entry = np.stack([np.maximum(rows, columns), np.minimum(rows, columns)])

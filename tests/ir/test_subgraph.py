@@ -7,7 +7,7 @@ from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph
 from dlrmc.ir.parser import parse_graph
 from dlrmc.ir.printer import print_graph
-from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, inline, outline
+from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 from dlrmc.ir.types import parse_tensor_type
 from dlrmc.ir.verify import verify
 
@@ -105,24 +105,3 @@ def test_an_output_of_the_region_that_is_left_out_is_told(monkeypatch: pytest.Mo
     with pytest.raises(PassError) as error:
         outline(graph, nodes, nodes)
     assert str(error.value) == "outlining %a: a region that is not in topological order"
-
-
-def test_inline_puts_a_body_back():
-    graph = parse_graph(TEXT)
-    body, operands = outline(graph, region(graph, "a", "b"), region(graph, "b", "a"))
-    kernel = graph.add("kernel", (operands,), {"impl": "map"}, body=body, place=graph.find("b"))
-    b, a = inline(graph, kernel)
-    assert (b.op.name, a.op.name) == ("linear", "mul")
-    assert b.inputs == (a, graph.find("w"))
-    assert a.inputs[0] is graph.find("x")
-    assert a.inputs[1].is_op("const")
-    graph.replace(graph.find("b"), b)
-    graph.erase(kernel)
-    verify(graph)
-
-
-def test_inline_keeps_a_value_that_is_only_passed_on():
-    graph = parse_graph(TEXT)
-    body, operands = outline(graph, [], region(graph, "y", "x"))
-    kernel = graph.add("kernel", (operands,), {"impl": "map"}, body=body)
-    assert inline(graph, kernel) == (graph.find("y"), graph.find("x"))
