@@ -100,10 +100,15 @@ def _regions(graph: Graph, members: frozenset[Node], batch: int) -> list[_Region
 
 
 def _with_views(graph: Graph, region: Sequence[Node], tags: Mapping[Node, RowTag]) -> list[Node]:
-    """The region and the views through which it reads the results of others, which its kernel absorbs."""
+    """The region and the views through which it reads the results of others, which its kernel absorbs.
+
+    Not those of ids and offsets, which are read where they are whatever view shows them.
+    """
     inside = set(region)
     for node in region:
         for operand in node.inputs:
+            if _is_jagged(node, operand):
+                continue
             view = operand
             while view.is_op(*VIEW_OPS) and view not in inside and isinstance(tags.get(view), Rows):
                 inside.add(view)

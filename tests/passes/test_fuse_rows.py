@@ -467,3 +467,21 @@ def test_what_only_a_later_region_reads_is_computed_there():
         return %y
     """)
     assert programs(graph) == [["exp", "sin"], ["embedding", "neg", "add"]]
+
+
+def test_ids_shown_by_a_view_of_a_single_request_stay_outside():
+    graph = fused(
+        """
+        input %ids : i64[2,3]
+        input %offsets : i64[2,1]
+        input %x : f32[1,4]
+        weight %w : f32[9,4] = "w"
+        %i = select(%ids) {dim=0, index=1} : i64[3]
+        %o = select(%offsets) {dim=0, index=1} : i64[1]
+        %bags = embedding_bag(%w, %i, %o) : f32[1,4]
+        %y = mul(%bags, %x) : f32[1,4]
+        %z = softmax(%y) {dim=1} : f32[1,4]
+        return %z
+        """
+    )
+    assert programs(graph) == [["embedding_bag", "mul", "softmax"]]
