@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dlrmc.codegen.emit import emit_module
+from dlrmc.codegen.emit import emit_module, tf32_factors
 from dlrmc.frontend import ImportedProgram, import_program, prepare
 from dlrmc.ir.node import LEAVES
 from dlrmc.ir.printer import print_graph
@@ -14,6 +14,7 @@ from dlrmc.options import Options
 from dlrmc.passes import driver
 from dlrmc.passes.pass_types import Pass
 from dlrmc.passes.pipeline import PIPELINE
+from dlrmc.passes.round_factors import round_factors
 from dlrmc.runtime.build import Build
 from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.dynamic import DynamicCompiled
@@ -61,14 +62,20 @@ def build_program(program: ImportedProgram, options: Options, passes: Sequence[P
     driver.run(graph, PIPELINE if passes is None else passes)
     target = choose_target(options, program.weights)
     tune_program(graph, program.weights, target, options)
-    plan = build_plan(graph, () if target.name == "reference" else program.counted)
+    counted = () if target.name == "reference" else program.counted
+    plan = build_plan(graph, counted)
+    module = emit_module(plan, target.limits, graph, options.precision)
+    # Only the emitter knows which products are of TF32 factors.
+    if round_factors(graph, tf32_factors(plan, module)):
+        plan = build_plan(graph, counted)
+        module = emit_module(plan, target.limits, graph, options.precision)
     return Build(
         program=program,
         imported_text=print_graph(program.graph),
         imported_ops=Counter(node.op.name for node in program.graph.nodes if not node.is_op(*LEAVES)),
         graph=graph,
         plan=plan,
-        module=emit_module(plan, target.limits, graph, options.precision),
+        module=module,
         target=target,
         options=options,
     )

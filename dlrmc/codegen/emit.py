@@ -14,6 +14,7 @@ from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.strided import VIEW_OPS, input_window
+from dlrmc.passes.round_factors import is_rounded
 from dlrmc.schedule.limits import DeviceLimits
 from dlrmc.schedule.plan import BufferRef, Launch, Plan
 
@@ -83,6 +84,7 @@ def emit_kernel(
         counted_operands=tuple(buffer.has_count for buffer in launch.operands),
         is_chained=is_chained,
         operand_firsts=tuple(0 if window is None else window.offset for window in windows),
+        tf32_operands=tuple(is_rounded(operand) for operand in launch.kernel.inputs),
     )
     source = find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
     if len(source.params) > LARGEST_PARAMETERS:
@@ -95,6 +97,12 @@ def emit_kernel(
     if not is_chained:
         return source
     return replace(source, includes=(*source.includes, CHAIN_INCLUDE), is_chained=True)
+
+
+def tf32_factors(plan: Plan, module: ModuleSource) -> dict[Node, tuple[int, ...]]:
+    """For each kernel that has them, the places of operands that are factors of TF32 products only."""
+    pairs = zip(plan.launches, module.kernels, strict=True)
+    return {launch.kernel: source.tf32_factors for launch, source in pairs if source.tf32_factors}
 
 
 def is_indirect(buffer: BufferRef) -> bool:

@@ -58,6 +58,7 @@ class KernelContext:
         is_chained: whether other kernels run before or behind it in a request.
         operand_firsts: for each operand, the position of its first element in the user's value, for fault
             sites; empty where all begin with it.
+        tf32_operands: for each operand, whether it holds TF32 numbers only; empty where that is not known.
     """
 
     name: str
@@ -74,6 +75,7 @@ class KernelContext:
     counted_operands: tuple[bool, ...] = ()
     is_chained: bool = False
     operand_firsts: tuple[int, ...] = ()
+    tf32_operands: tuple[bool, ...] = ()
 
     def count(self, place: int, pointer: str) -> str:
         """The C expression of the number of elements of an operand; empty where the type says it."""
@@ -97,6 +99,8 @@ class KernelSource:
         tensor_products: by what its tensor-core products are made, as "three TF32 products"; empty where it
             has none.
         is_chained: whether it waits itself for the kernel before it (kernel_chain.cuh).
+        tf32_factors: the places of operands that it reads as factors of TF32 products only, and would have
+            to round where they hold other numbers.
     """
 
     name: str
@@ -109,6 +113,7 @@ class KernelSource:
     sites: tuple[FaultSite, ...] = ()
     tensor_products: str = ""
     is_chained: bool = False
+    tf32_factors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

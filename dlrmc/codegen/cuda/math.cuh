@@ -32,6 +32,14 @@ __device__ __forceinline__ double dlrmc_erf(double x) {
     return erf(x);
 }
 
+// The TF32 number nearest to x, the even one of two. What is not finite, or would be rounded to an infinity,
+// stays as it is.
+__device__ __forceinline__ float dlrmc_round_tf32(float x) {
+    const unsigned bits = __float_as_uint(x);
+    const unsigned nearest = (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
+    return (bits & 0x7fffffffu) < 0x7f7ff000u ? __uint_as_float(nearest) : x;
+}
+
 // Activations.
 
 // Also of integers. A NaN is not below 0 and stays.

@@ -9,12 +9,23 @@
 // cores", PeerJ Computer Science 7:e330), which over a long sum adds up to a bias. Where ADDS_OUTSIDE holds,
 // a caller therefore starts at zero for every 16 k and adds what comes out by ordinary additions.
 //
-// requires: views.cuh ptx.cuh
+// requires: views.cuh ptx.cuh math.cuh
 #ifndef DLRMC_CODEGEN_CUDA_TENSOR_FRAGMENTS_CUH
 #define DLRMC_CODEGEN_CUDA_TENSOR_FRAGMENTS_CUH
 
+#include "math.cuh"
 #include "ptx.cuh"
 #include "views.cuh"
+
+// Rounds the four floats of a pack, in shared memory, to the nearest numbers of TF32.
+__device__ __forceinline__ void round_pack_tf32(float* place) {
+    const Pack<float, 4> pack = load_pack<4>(place);
+    float values[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        values[i] = dlrmc_round_tf32(pack.at[i]);
+    store_pack<4>(place, values);
+}
 
 // Adds the products of `left` with each tile of `right`. Neighbouring products are of different tiles: one
 // that adds to the same sums would wait for the one before it.

@@ -10,11 +10,9 @@
 //     the slab itself, so that x * w is x_lo*cut(w) + x_hi*w_lo + x_hi*cut(w), with x rounded to nearest:
 //     what is left out, x_lo*w_lo, is of either sign. Sums of 32 k start at zero and are added outside
 //     (tensor_fragments.cuh says why).
-//   OneTf32: the tensor cores read both from shared memory and cut them to TF32. To round them there or on
-//   the
-//     way through registers was measured to take half as long again, so that sums are scaled instead by what
-//     the cut takes off on average: no bias, and errors as large as those of rounding, but sums of numbers
-//     that TF32 can hold are off by up to 7e-4 of their value, too.
+//   OneTf32: the tensor cores read both from shared memory and cut them to TF32, which leaves TF32 numbers
+//     as they are. What may be others, x where ROUND_X holds and w where ROUND_W does, each thread rounds to
+//     nearest in the packs that it has copied, while the products before run.
 //
 // `Sizes` is a struct of constants, emitted by codegen/kernels/linear_warpgroup.py; Products is ThreeTf32 or
 // OneTf32; the others are those of tensor_product.cuh. Shared memory: shared_floats, 1024-byte aligned. Run
@@ -47,9 +45,6 @@ struct WarpgroupProduct {
     static constexpr int shared_floats = stage_floats * Sizes::STAGES + 2 * lows_floats;
     // Stages on their way while one is computed with; products of whole values run on into the next step.
     static constexpr int ahead = Sizes::STAGES - (is_split ? 1 : 2);
-    // What cutting both factors to 10 bits behind the first takes off a product, on average, given back:
-    // (1 + 1.4 / 4096) squared.
-    static constexpr float cut_share = 1.0006837f;
     // Of the copies: a thread has the same pack of every `copy_rows`-th row.
     static constexpr int packs = swizzled_depth / 4;
     static constexpr int copy_rows = threads / packs;
@@ -124,6 +119,7 @@ struct WarpgroupProduct {
 #pragma unroll 1
         for (int step = 0; step < steps_of<SLABS>; ++step) {
             cp_async_wait_group<ahead - 1>();
+            round_stage(shared + step % Sizes::STAGES * stage_floats);
             fence_shared_for_warpgroups();
             // The stage is there, for all threads, and all are done with the one before the last.
             __syncthreads();
@@ -188,6 +184,17 @@ struct WarpgroupProduct {
                                            : view.at(min(first_row + i * copy_rows, count - 1), 0, k);
             copy_pack_async<4, WIDTH, swizzled_depth>(place + i * copy_rows * swizzled_depth, pack, k);
         }
+    }
+
+    // Rounds the packs of a stage that this thread has copied; those of x stand in front of those of w.
+    __device__ __forceinline__ void round_stage(float* stage) const {
+        constexpr int x_copies = Sizes::TILE_ROWS / copy_rows;
+        constexpr int first = Sizes::ROUND_X ? 0 : x_copies;
+        constexpr int end = x_copies + (Sizes::ROUND_W ? Sizes::TILE_COLUMNS / copy_rows : 0);
+        float* const own = stage + swizzled_place(thread / packs, thread % packs);
+#pragma unroll
+        for (int i = first * over_k; i < end * over_k; ++i)
+            round_pack_tf32(own + i % over_k * slab_floats + i / over_k * copy_rows * swizzled_depth);
     }
 
     // The lower halves of the packs of w in a stage that this thread has copied.
@@ -305,11 +312,6 @@ struct WarpgroupProduct {
             results.load_column_bias(bias, tile, columns, bias_values[tile]);
 #pragma unroll
         for (int tile = 0; tile < own_tiles; ++tile) {
-            if constexpr (!is_split) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    sums[tile][i] *= cut_share;
-            }
             results.store(sums[tile], tile, bias, bias_values[tile], y, rows, columns);
         }
     }

@@ -15,6 +15,8 @@ The constants of the emitted struct, beside those that the .cuh files name:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear_choice import choose_tile
 from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, linear_problem
@@ -46,6 +48,7 @@ from dlrmc.codegen.kernels.linear_tile import (
 )
 from dlrmc.codegen.kernels.linear_warpgroup import (
     WARPGROUP_INCLUDES,
+    describe_rounding,
     emit_warpgroup_product,
     fits_warpgroups,
 )
@@ -56,17 +59,21 @@ from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.ir.graph import Graph, Node
+from dlrmc.passes.round_factors import ROUNDING
 
 INCLUDES = ("linear.cuh", "tiled_product.cuh")
 
 
 class Linear(KernelImpl):
-    """Body: one linear, mm or addmm over strided views of the operands; rows of x and y of one stride."""
+    """Body: one linear, mm or addmm over strided views of the operands; rows of x and y of one stride.
+
+    The result may be rounded to TF32.
+    """
 
     name = "linear"
 
     def check(self, body: Graph) -> None:
-        find_anchor(self, body, LINEAR_OPS)
+        find_anchor(self, body, LINEAR_OPS, (ROUNDING,))
 
     def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
         return emit_linear(self, kernel, context)
@@ -78,9 +85,11 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
     Raises:
         CodegenError: where the body does not fit `impl`.
     """
-    anchor = find_anchor(impl, kernel.body, LINEAR_OPS)
+    anchor = find_anchor(impl, kernel.body, LINEAR_OPS, (ROUNDING,))
     signature = build_signature(kernel.body, context, has_faults=False)
-    problem = linear_problem(impl, anchor, Windows(impl, kernel.body, context, signature))
+    windows = Windows(impl, kernel.body, context, signature)
+    rounds_y = kernel.body.outputs[0].is_op(ROUNDING)
+    problem = replace(linear_problem(impl, anchor, windows), rounds_y=rounds_y)
     shape = linear_shape(problem, context.precision)
     tile = choose_tile(
         shape,
@@ -97,12 +106,37 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
         tile.threads,
         tile.shared_bytes(shape),
         signature.params,
-        tensor_products=TENSOR_PRODUCTS[context.precision] if _uses_tensor_cores(tile) else "",
+        tensor_products=_tensor_products(problem, tile, signature, context),
+        tf32_factors=_tf32_factors(problem, tile, signature, context),
     )
 
 
-def _uses_tensor_cores(tile: LinearTile) -> bool:
-    return isinstance(tile, TensorProductTile | WarpgroupTile)
+def _tf32_factors(
+    problem: LinearProblem, tile: LinearTile, signature: Signature, context: KernelContext
+) -> tuple[int, ...]:
+    """The operands that WarpgroupProduct would round; others are rounded on their way into registers."""
+    if not _reads_tf32(tile, context):
+        return ()
+    pointers = {problem.weight.window.pointer, *(part.matrix.window.pointer for part in problem.parts)}
+    if problem.bias is not None:
+        pointers.discard(problem.bias.window.pointer)
+    return tuple(place for place, name in enumerate(signature.operand_names) if name in pointers)
+
+
+def _reads_tf32(tile: LinearTile, context: KernelContext) -> bool:
+    return isinstance(tile, WarpgroupTile) and context.precision == "tf32"
+
+
+def _tensor_products(
+    problem: LinearProblem, tile: LinearTile, signature: Signature, context: KernelContext
+) -> str:
+    """For the report; empty without tensor cores."""
+    if not isinstance(tile, TensorProductTile | WarpgroupTile):
+        return ""
+    products = TENSOR_PRODUCTS[context.precision]
+    if not _reads_tf32(tile, context):
+        return products
+    return f"{products} ({describe_rounding(problem, signature, context)})"
 
 
 def _includes(tile: LinearTile) -> tuple[str, ...]:
@@ -126,7 +160,7 @@ def _emit(
         case TensorProductTile():
             return emit_tensor_product(problem, tile, context.name, signature, context.precision)
         case WarpgroupTile():
-            return emit_warpgroup_product(problem, tile, context.name, signature, context.precision)
+            return emit_warpgroup_product(problem, tile, signature, context)
 
 
 def linear_shape(problem: LinearProblem, precision: str = "fp32") -> LinearShape:

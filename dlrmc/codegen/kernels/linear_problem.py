@@ -37,7 +37,8 @@ class Part:
 class LinearProblem:
     """y[rows, n] = act(alpha * x[rows, k] @ w[n, k].T + beta * bias[rows, n]).
 
-    `weight` has n as rows and k as columns; `bias` may have strides of 0.
+    `weight` has n as rows and k as columns; `bias` may have strides of 0. Where `rounds_y` holds, y is
+    rounded to TF32, for the products that read it.
     """
 
     dtype: DType
@@ -52,11 +53,13 @@ class LinearProblem:
     beta: float
     activation: str
     slope: float
+    rounds_y: bool = False
 
     @property
     def activation_expression(self) -> str:
-        """The C expression of the activation of `value`."""
-        return ACTIVATIONS[self.activation].cuda("value", self.dtype, self.slope)
+        """The C expression of the activation of `value`, rounded to TF32 where `rounds_y` holds."""
+        activated = ACTIVATIONS[self.activation].cuda("value", self.dtype, self.slope)
+        return f"dlrmc_round_tf32({activated})" if self.rounds_y else activated
 
     @property
     def compute_type(self) -> str:

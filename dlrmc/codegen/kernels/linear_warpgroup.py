@@ -1,7 +1,7 @@
 """The linear kernel by warpgroups (WarpgroupProduct of warpgroup_product.cuh), for large products of f32.
 
 The constants of the emitted struct, beside those of every linear kernel (linear.py): TILE_ROWS, TILE_COLUMNS,
-STAGES, WARPGROUPS_OVER_K.
+STAGES, WARPGROUPS_OVER_K, ROUND_X and ROUND_W.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dlrmc.codegen.kernels.sizes import Constant, constants_struct
 from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature
+from dlrmc.codegen.source import KernelContext
 
 WARPGROUP_INCLUDES = ("warpgroup_product.cuh",)
 # Tiles of the tensor cores' own swizzle start at such addresses (PTX ISA, "Matrix Descriptor Format").
@@ -33,9 +34,12 @@ def fits_warpgroups(problem: LinearProblem, precision: str) -> bool:
 
 
 def emit_warpgroup_product(
-    problem: LinearProblem, tile: WarpgroupTile, name: str, signature: Signature, precision: str
+    problem: LinearProblem, tile: WarpgroupTile, signature: Signature, context: KernelContext
 ) -> list[str]:
     """The struct of constants and the kernel."""
+    name, precision = context.name, context.precision
+    rounding = _rounding(problem, signature, context) if precision == "tf32" else (False, False)
+    constants = _constants(problem, tile) | {"ROUND_X": rounding[0], "ROUND_W": rounding[1]}
     body = [
         *shared_memory(problem.compute_type, _ALIGNMENT_BYTES),
         *signature.slot_reads,
@@ -52,8 +56,25 @@ def emit_warpgroup_product(
         ),
     ]
     types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
-    struct = constants_struct(f"{name}_sizes", types, _constants(problem, tile), activation_function(problem))
-    return [*struct, signature.head(name, tile.threads), *indented(body), "}"]
+    struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
+    lines = [*struct, signature.head(name, tile.threads), *indented(body), "}"]
+    if precision == "tf32":
+        lines.insert(0, f"// To TF32, {describe_rounding(problem, signature, context)}.")
+    return lines
+
+
+def _rounding(problem: LinearProblem, signature: Signature, context: KernelContext) -> tuple[bool, bool]:
+    """Whether the kernel must round x, and w, since their values may not be TF32 numbers."""
+    is_tf32 = dict(zip(signature.operand_names, context.tf32_operands, strict=False))
+    rounds_x = not all(is_tf32.get(part.matrix.window.pointer, False) for part in problem.parts)
+    return rounds_x, not is_tf32.get(problem.weight.window.pointer, False)
+
+
+def describe_rounding(problem: LinearProblem, signature: Signature, context: KernelContext) -> str:
+    """Who rounds the factors of TF32 products, in words."""
+    rounds_x, rounds_w = _rounding(problem, signature, context)
+    x, w = "here" if rounds_x else "by its writer", "here" if rounds_w else "at load"
+    return f"x is rounded {x}, w {w}"
 
 
 def _constants(problem: LinearProblem, tile: WarpgroupTile) -> dict[str, Constant]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlrmc.ir.op import Op
-from dlrmc.ir.ops.elementwise_base import Call, Library, Rounding
+from dlrmc.ir.attributes import Attributes
+from dlrmc.ir.op import Array, Op, Operands, one
+from dlrmc.ir.ops.elementwise_base import Call, Formula, Library, Rounding
+from dlrmc.ir.types import DType, TensorType
 
 
 class Log1p(Library):
@@ -161,6 +163,31 @@ class Round(Rounding):
     c_name = "rint"
 
 
+class RoundTf32(Formula):
+    """The TF32 number nearest to x, the even one of two, of f32 of any shape: 11 significant bits.
+
+    What is not finite, or would be rounded to an infinity, stays as it is.
+    """
+
+    name = "round_tf32"
+
+    def infer(self, operands: Operands[TensorType], attributes: Attributes) -> TensorType:
+        dtype = one(operands[0]).dtype
+        if dtype is not DType.F32:
+            raise self.fail(f"x of {dtype}", "f32")
+        return super().infer(operands, attributes)
+
+    def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
+        (x,) = arrays
+        bits = np.ascontiguousarray(x).view(np.uint32)
+        nearest = (bits + (0xFFF + (bits >> 13 & 1))) & 0xFFFFE000
+        is_near = bits & 0x7FFFFFFF < 0x7F7FF000
+        return np.where(is_near, nearest, bits).astype(np.uint32).view(np.float32).reshape(x.shape)
+
+    def expression(self, x: str, dtype: DType, attributes: Attributes) -> str:
+        return f"dlrmc_round_tf32({x})"
+
+
 class Atan2(Call):
     """The angle of the point (b, a), of equal float dtypes, broadcast (aten.atan2)."""
 
@@ -187,5 +214,6 @@ OPS: tuple[Op, ...] = (
     Ceil(),
     Trunc(),
     Round(),
+    RoundTf32(),
     Atan2(),
 )

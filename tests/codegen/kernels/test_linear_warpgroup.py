@@ -10,6 +10,8 @@ import pytest
 from dlrmc.codegen.kernels.linear_choice import choose_tile
 from dlrmc.codegen.kernels.linear_tile import WARPGROUP_TILES, LinearShape, WarpgroupTile
 from dlrmc.emulator.sanitize import SanitizedWorker
+from dlrmc.ir.attributes import Attributes
+from dlrmc.ir.ops import find_op
 from dlrmc.ir.types import DType
 from dlrmc.runtime import nvrtc
 from dlrmc.schedule.limits import DeviceLimits
@@ -59,7 +61,7 @@ def test_all_thread_orders_give_the_reference(built, name):
     check_all_orders(built, list(CASES).index(name))
 
 
-def test_tf32_cuts_both_factors(own_cache):
+def test_tf32_multiplies_fewer_bits(own_cache):
     case = replace(linear_case(70, 40, (64, 12)), tolerance=TF32_ERROR * 76)
     for tile in (TWO_GROUPS, OVER_K):
         built = build_with([case], tile, own_cache, "tf32")
@@ -68,13 +70,39 @@ def test_tf32_cuts_both_factors(own_cache):
         assert np.abs(got - wanted).max() > 1e-4  # nearer would mean that another precision was used
 
 
-def test_tf32_has_no_bias(own_cache):
-    rng = np.random.default_rng(13)
-    x, w = (rng.uniform(1, 2, (rows, 1024)).astype(np.float32) for rows in (64, 32))
+def _by_tf32(x, w, tile, cache):
     case = case_of_op("linear", ((x,), w, None), {}, impl="linear")
-    result = run_case(build_with([case], ONE_GROUP, own_cache, "tf32"), 0).results[0]
+    return run_case(build_with([case], tile, cache, "tf32"), 0).results[0]
+
+
+@pytest.mark.parametrize("tile", [ONE_GROUP, TWO_GROUPS, OVER_K], ids=str)
+def test_tf32_rounds_both_factors_to_nearest(own_cache, tile):
+    """The exact sum of rounded factors, but for what the tensor cores' adder cuts off."""
+    rng = np.random.default_rng(13)
+    x, w = (rng.uniform(1, 2, (rows, 96)).astype(np.float32) for rows in (70, 41))
+    rounded_x, rounded_w = (find_op("round_tf32").reference((each,), Attributes()) for each in (x, w))
+    result = _by_tf32(x, w, tile, own_cache)
+    np.testing.assert_allclose(result, rounded_x.astype(np.float64) @ rounded_w.T, rtol=96 * 2.0**-24)
     ratio = result / (x.astype(np.float64) @ w.astype(np.float64).T)
-    assert abs(ratio.mean() - 1) < 1e-4
+    assert abs(ratio.mean() - 1) < 2e-5
+
+
+@pytest.mark.parametrize("tile", [ONE_GROUP, TWO_GROUPS, OVER_K], ids=str)
+def test_tf32_multiplies_what_it_can_hold_exactly(own_cache, tile):
+    rng = np.random.default_rng(17)
+    x, w = (rng.integers(-63, 64, (rows, 100)).astype(np.float32) for rows in (66, 40))
+    np.testing.assert_array_equal(_by_tf32(x, w, tile, own_cache), x @ w.T)
+    x = np.exp2(rng.integers(-4, 5, (66, 100))).astype(np.float32)
+    np.testing.assert_array_equal(_by_tf32(x, w, tile, own_cache), x @ w.T)
+    ones = np.ones((3, 40), np.float32)
+    np.testing.assert_array_equal(_by_tf32(ones, ones, tile, own_cache), np.full((3, 3), 40))
+
+
+@pytest.mark.parametrize("is_weight", [False, True])
+def test_a_tie_goes_to_the_even_tf32_number(own_cache, is_weight):
+    odd, ones = np.full((1, 1024), 1 + 2**-11, np.float32), np.ones((1, 1024), np.float32)
+    x, w = (ones, odd) if is_weight else (odd, ones)
+    np.testing.assert_array_equal(_by_tf32(x, w, ONE_GROUP, own_cache), [[1024]])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
@@ -87,20 +115,21 @@ def test_infinities_and_nans_are_as_in_float32(own_cache, precision):
     case = case_of_op("linear", ((x,), w, None), {}, impl="linear")
     result = run_case(build_with([case], ONE_GROUP, own_cache, precision), 0).results[0]
     column = np.array([40, np.inf, np.nan, 40, -np.inf, np.nan], np.float32)
-    limit = 7e-4 if precision == "tf32" else 0
-    np.testing.assert_allclose(result, np.repeat(column[:, None], 3, axis=1), rtol=limit)
+    np.testing.assert_array_equal(result, np.repeat(column[:, None], 3, axis=1))
     turned = case_of_op("linear", ((w,), x, None), {}, impl="linear")
     result = run_case(build_with([turned], ONE_GROUP, own_cache, precision), 0).results[0]
-    np.testing.assert_allclose(result, np.repeat(column[None, :], 3, axis=0), rtol=limit)
+    np.testing.assert_array_equal(result, np.repeat(column[None, :], 3, axis=0))
 
 
-def test_the_largest_number_stays_finite(own_cache):
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_the_largest_number_stays_finite(own_cache, precision):
     largest = np.finfo(np.float32).max
     x = np.zeros((2, 8), np.float32)
     x[0, 3], x[1, 4] = largest, -largest
     case = case_of_op("linear", ((x,), np.ones((3, 8), np.float32), None), {}, impl="linear")
-    result = run_case(build_with([case], ONE_GROUP, own_cache), 0).results[0]
-    np.testing.assert_array_equal(result, [[largest] * 3, [-largest] * 3])
+    result = run_case(build_with([case], ONE_GROUP, own_cache, precision), 0).results[0]
+    limit = 2**-10 if precision == "tf32" else 0
+    np.testing.assert_allclose(result, [[largest] * 3, [-largest] * 3], rtol=limit)
 
 
 @pytest.mark.parametrize("is_positive", [False, True])

@@ -18,6 +18,7 @@ ELEMENTWISE = (
         ("bool[3]",),
         "relu: x is bool[3]\n  expected: a floating-point or integer dtype\n  to mend: insert a cast",
     ),
+    Bad("round_tf32", ("f64[3]",), "round_tf32: x of f64\n  expected: f32"),
     Bad(
         "add",
         ("f32[2]", "i64[2]"),

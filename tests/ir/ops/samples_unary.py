@@ -71,6 +71,21 @@ def _number_ops() -> list[Sample]:
     return samples
 
 
+def _nearest_tf32(x: torch.Tensor) -> torch.Tensor:
+    exponent = torch.frexp(x.double()).exponent.clamp(min=-125)
+    unit = torch.exp2(exponent.double() - 11)
+    rounded = (torch.round(x.double() / unit) * unit).float()
+    return torch.where(rounded.isfinite(), rounded, x)
+
+
+def _round_tf32() -> list[Sample]:
+    largest = np.finfo(np.float32).max
+    ties = [1 + 2**-11, 1 + 3 * 2**-11, -1 - 2**-11]
+    edges = [*ties, 1 + 2**-11 + 2**-23, 2 - 2**-23, 1e-39, largest, -largest]
+    xs = [*(values(DType.F32, *shape) for shape in SHAPES), special(DType.F32), np.array(edges, np.float32)]
+    return [Sample("round_tf32", (x,), _nearest_tf32, is_exact=True) for x in xs]
+
+
 def _logical_not() -> list[Sample]:
     samples = [Sample("logical_not", (special(dtype),), torch.logical_not) for dtype in ALL]
     return samples + [Sample("logical_not", (values(DType.BOOL, *s),), torch.logical_not) for s in SHAPES]
@@ -149,4 +164,12 @@ def _cast() -> list[Sample]:
     return samples
 
 
-SAMPLES = (*_float_ops(), *_number_ops(), *_logical_not(), *_with_attributes(), *_clamp(), *_cast())
+SAMPLES = (
+    *_float_ops(),
+    *_number_ops(),
+    *_round_tf32(),
+    *_logical_not(),
+    *_with_attributes(),
+    *_clamp(),
+    *_cast(),
+)
