@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from dlrmc.frontend.at_canon import is_at_canon
+
 # Decomposing these would take apart what the passes and kernels want whole.
 KEPT_WHOLE: tuple[str, ...] = (
     "aten.linear.default",
@@ -39,7 +41,12 @@ def find_overload(name: str) -> Any | None:
 
 
 def canonicalise(program: ExportedProgram) -> ExportedProgram:
-    """A new program at canon; the one given is not changed, the weights are shared."""
+    """The program at canon: a new one that shares the weights, or the one given where it is there already.
+
+    Tracing it again is most of the time of a compilation, and grows faster than the program.
+    """
+    if is_at_canon(program):
+        return program
     with warnings.catch_warnings():
         # torch's own deprecations, raised by its own retracing, are nothing the user can act on.
         warnings.simplefilter("ignore", FutureWarning)

@@ -43,6 +43,8 @@ class Importer:
     def run(self, nodes: list[fx.Node]) -> None:
         """Import every call, in order; refusals go to `unsupported`."""
         for node in nodes:
+            if node.target is operator.getitem and not node.users:
+                continue  # an export lists every result of an op, read or not
             if node.op == "call_function":
                 self._values[node] = self._attempt(node)
             elif node.op not in ("placeholder", "output"):

@@ -14,6 +14,7 @@ _STEMS: tuple[tuple[str, str], ...] = (
     ("aten._log_softmax.default", "log_softmax"),
     ("aten._to_copy.default", "cast"),
     ("aten.permute.default", "permute"),
+    ("aten.transpose.int", "permute"),
     ("aten._unsafe_view.default", "view"),
     ("aten._native_batch_norm_legit_no_training.default", "batch_norm"),
 )
