@@ -43,7 +43,7 @@ def find_overload(name: str) -> Any | None:
 def canonicalise(program: ExportedProgram) -> ExportedProgram:
     """The program at canon: a new one that shares the weights, or the one given where it is there already.
 
-    Tracing it again is most of the time of a compilation, and grows faster than the program.
+    Tracing it again would take several times what all passes take.
     """
     if is_at_canon(program):
         return program
