@@ -71,7 +71,7 @@ def _kernel_lines(node: Node, prefix: str, indent: str) -> Iterator[str]:
     for output in node.body.outputs:
         yield f"{indent}  {_quote(inside + output.name)} -> {_quote(prefix + node.name)};"
     yield f"{indent}}}"
-    for inner, outer in zip(node.body.inputs, node.inputs, strict=True):
+    for inner, outer in node.outer.items():
         yield f"{indent}{_edge(prefix + outer.name, inside + inner.name, str(outer.result_type))}"
 
 

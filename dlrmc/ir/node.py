@@ -95,6 +95,15 @@ class Node:
         return self.inner
 
     @property
+    def outer(self) -> dict[Node, Node]:
+        """For each input of the body, the operand that it stands for.
+
+        Raises:
+            TypeRuleError: where the node has no body.
+        """
+        return dict(zip(self.body.inputs, self.inputs, strict=True))
+
+    @property
     def inputs(self) -> tuple[Node, ...]:
         """All present operand values in textual order, lists flattened."""
         return flatten(self.operands)

@@ -73,10 +73,9 @@ def _head(node: Node) -> str:
 
 
 def _arguments(node: Node) -> str:
-    pairs = zip(node.body.inputs, node.inputs, strict=True)
     return ", ".join(
         f"%{outer.name}" if inner.name == outer.name else f"%{inner.name}=%{outer.name}"
-        for inner, outer in pairs
+        for inner, outer in node.outer.items()
     )
 
 

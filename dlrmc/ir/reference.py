@@ -69,8 +69,7 @@ def _value(
 
 
 def _run_body(node: Node, single: Mapping[Node, Array]) -> tuple[Array, ...]:
-    pairs = zip(node.body.inputs, node.inputs, strict=True)
-    return evaluate(node.body, {inner.name: single[outer] for inner, outer in pairs}, {})
+    return evaluate(node.body, {inner.name: single[outer] for inner, outer in node.outer.items()}, {})
 
 
 def _bound(place: str, array: Array | None, kept: TensorType) -> Array:

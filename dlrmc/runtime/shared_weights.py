@@ -127,8 +127,7 @@ class SharedWeights:
             return node.value
         if node.is_op("weight"):
             return to_numpy(checked_weight(node, self._users))
-        pairs = zip(node.body.inputs, node.inputs, strict=True)
-        values = {inner.name: self._evaluate(outer, arrays) for inner, outer in pairs}
+        values = {inner.name: self._evaluate(outer, arrays) for inner, outer in node.outer.items()}
         (result,) = evaluate(node.body, values, {})
         return np.ascontiguousarray(result).reshape(node.shape)
 

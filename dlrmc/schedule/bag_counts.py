@@ -21,7 +21,7 @@ def _is_of_bags(graph: Graph, node: Node) -> bool:
     if node in graph.outputs or not all(user.is_op("kernel") for user in users):
         return False
     for kernel in users:
-        inner = [own for own, given in zip(kernel.body.inputs, kernel.inputs, strict=True) if given is node]
+        inner = [own for own, given in kernel.outer.items() if given is node]
         is_counting = kernel.attributes.str("impl") in COUNTING_IMPLS
         if not is_counting or not all(_is_of_bags_in(kernel.body, each) for each in inner):
             return False

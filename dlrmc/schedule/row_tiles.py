@@ -59,8 +59,9 @@ class Tile:
 
 def uniform_inputs(kernel: Node) -> frozenset[Node]:
     """The inputs of a kernel's body that stand for weights, constants and derived values."""
-    pairs = zip(kernel.body.inputs, kernel.inputs, strict=True)
-    return frozenset(inner for inner, outer in pairs if outer.is_op("weight", "const", "derive"))
+    return frozenset(
+        inner for inner, outer in kernel.outer.items() if outer.is_op("weight", "const", "derive")
+    )
 
 
 def cut_tile(kernel: Node, rows: int) -> Tile:

@@ -25,7 +25,7 @@ INCLUDES = ("scalars.cuh", "math.cuh", "faults.cuh", "reduce.cuh")
 def emit_map_stage(stage: Node, context: StageContext) -> StageText:
     """The loop that computes and writes every element of a map stage's result."""
     result, value = context.places.result(stage), stage.body.outputs[0]
-    roots = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+    roots = stage.outer
     axis = _line_axis(value, roots, context)
     if axis is not None:
         return _line_loop(value, axis, roots, result.pointer, result.strides, context)
@@ -36,7 +36,7 @@ def emit_copy(copy: Copy, context: StageContext) -> StageText:
     """The loop that copies one part into an operand tile."""
     part = copy.part
     pointer = f"{copy.buffer.name} + {part.offset}" if part.offset else copy.buffer.name
-    roots = dict(zip(copy.stage.body.inputs, copy.stage.inputs, strict=True))
+    roots = copy.stage.outer
     return _element_loop(part.value, roots, pointer, part.strides, context)
 
 

@@ -86,7 +86,7 @@ class _Planner:
         return buffer
 
     def _place(self, stage: Node, tile: OperandTile) -> PlacedTile:
-        outer = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+        outer = stage.outer
         key = (tile.strides, tile.elements, *(_key(part, outer) for part in tile.parts))
         if key in self._known:
             return self._known[key]
@@ -114,7 +114,7 @@ class _Planner:
 
     def _schedule(self, stage: Node) -> int:
         """The phase after everything that the stage reads; sets the phases of its copies."""
-        outer = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+        outer = stage.outer
         latest = INPUT_PHASE
         for placed in self._tiles[stage]:
             for copy in placed.copies:
@@ -137,12 +137,9 @@ class _Planner:
                 copy.phase
                 for placed in self._known.values()
                 for copy in placed.copies
-                if stage in [self._outer(copy.stage)[root] for root in _roots(copy.part.value)]
+                if stage in [copy.stage.outer[root] for root in _roots(copy.part.value)]
             ]
             self._phases[stage] = max(0, min((*readers, *copies), default=1) - 1)
-
-    def _outer(self, stage: Node) -> Mapping[Node, Node]:
-        return dict(zip(stage.body.inputs, stage.inputs, strict=True))
 
     def _phase(self, value: Node) -> int:
         return self._phases.get(value, INPUT_PHASE)
@@ -163,7 +160,7 @@ class _Planner:
         for placed in self._known.values():
             for copy in placed.copies:
                 placed.buffer.touch(copy.phase)
-                outer = dict(zip(copy.stage.body.inputs, copy.stage.inputs, strict=True))
+                outer = copy.stage.outer
                 for root in _roots(copy.part.value):
                     if outer[root] in self._homes:
                         self._homes[outer[root]].buffer.touch(copy.phase)
@@ -224,7 +221,7 @@ class _Planner:
 
     def _indirect_in(self, stage: Node) -> Callable[[Node], bool]:
         """Tells of an input of the stage's body whether it is reached through a slot."""
-        outer = dict(zip(stage.body.inputs, stage.inputs, strict=True))
+        outer = stage.outer
         return lambda node: outer[node] in self._indirect
 
     def _choose_weights(

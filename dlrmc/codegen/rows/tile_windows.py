@@ -119,9 +119,8 @@ class TileWindows:
         """`reads_whole`: operands are read from their beginning, by the row's number in the batch."""
         self._places = places
         self._stage = stage
-        outer = zip(stage.body.inputs, stage.inputs, strict=True)
         find = places.whole if reads_whole else places.of
-        self._roots: Mapping[Node, Place] = {inner: find(value) for inner, value in outer}
+        self._roots: Mapping[Node, Place] = {inner: find(value) for inner, value in stage.outer.items()}
 
     def operand(self, node: Node) -> Window:
         """The window through which a value of the stage's body is read.
