@@ -5,14 +5,13 @@ A row of 479 floats would be copied one float at a time. The padded copy is made
 
 from __future__ import annotations
 
-import numpy as np
-
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import one
-from dlrmc.ir.types import DType, TensorType
+from dlrmc.ir.types import DType
 from dlrmc.passes.pass_types import PassResult
+from dlrmc.passes.zero_columns import with_zero_columns
 
-# Rows become whole sectors of L2. Smaller weights are not worth a second copy.
+# Rows become whole sectors, what L2 moves at once. Smaller weights are not worth a second copy.
 SECTOR_BYTES = 32
 COPY_BYTES = 16
 LEAST_WEIGHT_BYTES = 64 * 1024
@@ -41,13 +40,8 @@ def _is_worth_it(weight: Node) -> bool:
 
 def _pad(graph: Graph, weight: Node, place: Node) -> Node:
     """The view [N, K] of a derived [N, K'] whose columns from K on are zero."""
-    rows, columns = weight.shape
+    columns = weight.shape[1]
     period = SECTOR_BYTES // weight.type.dtype.size_bytes
     wanted = -(-columns // period) * period
-    body = Graph("body")
-    value = body.input(weight.name, weight.type)
-    zero = body.const("zero", np.zeros((1, 1), np.float32), TensorType(DType.F32, (1, 1)))
-    wide = body.add("expand", (zero,), {"shape": (rows, wanted - columns)})
-    body.set_outputs([body.add("cat", ((value, wide),), {"dim": 1})])
-    derived = graph.add("derive", ((weight,),), name=f"{weight.name}_aligned", body=body, place=place)
+    derived = with_zero_columns(graph, weight, wanted - columns, f"{weight.name}_aligned", place)
     return graph.add("slice", (derived,), {"dim": 1, "start": 0, "stop": columns}, place=place)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import one
-from dlrmc.ir.types import DType, TensorType
+from dlrmc.ir.types import DType
+from dlrmc.passes.zero_columns import with_zero_columns
 
 BANKS = 32
 PADDING = 16
@@ -40,7 +39,7 @@ def pad_weights(
             continue
         weight = one(node.operands[1])
         if weight not in padded:
-            padded[weight] = _padded(graph, weight, node)
+            padded[weight] = with_zero_columns(graph, weight, PADDING, f"{weight.name}_padded", node)
         attributes = {"dim": 1, "start": 0, "stop": weight.shape[1]}
         rows = graph.add("slice", (padded[weight],), attributes, name=f"{weight.name}_rows", place=node)
         operands = (node.operands[0], rows, node.operands[2])
@@ -57,12 +56,3 @@ def _wants_padding(weight: Node) -> bool:
         return False
     n, k = weight.shape
     return n >= SMALLEST[0] and k >= SMALLEST[1] and k % BANKS == 0
-
-
-def _padded(graph: Graph, weight: Node, place: Node) -> Node:
-    body = Graph("body")
-    own = body.input(weight.name, weight.type)
-    kind = TensorType(DType.F32, (weight.shape[0], PADDING))
-    zeros = body.const("zeros", np.zeros(kind.shape, np.float32), kind)
-    body.set_outputs([body.add("cat", ((own, zeros),), {"dim": 1}, name=f"{weight.name}_padded")])
-    return graph.add("derive", ((weight,),), name=f"{weight.name}_padded", body=body, place=place)
