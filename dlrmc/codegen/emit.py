@@ -14,6 +14,7 @@ from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.strided import VIEW_OPS, input_window
+from dlrmc.passes.form_kernels import POINTERS_MAX
 from dlrmc.passes.round_factors import is_rounded
 from dlrmc.schedule.limits import DeviceLimits
 from dlrmc.schedule.plan import BufferRef, Launch, Plan
@@ -21,8 +22,6 @@ from dlrmc.schedule.plan import BufferRef, Launch, Plan
 PREFIX = "dlrmc"
 # A name holds the ops of the body, in order, up to this many characters.
 LONGEST_STEM = 48
-# Parameters are 64-bit pointers in 4 KB (CUDA C++ Programming Guide, "Function Parameters").
-LARGEST_PARAMETERS = 4096 // 8
 # The widest load or store of one thread; the runtime keeps every buffer, the user's tensors too, to it.
 BASE_ALIGNMENT_BYTES = 16
 CHAIN_INCLUDE = "kernel_chain.cuh"
@@ -87,11 +86,11 @@ def emit_kernel(
         tf32_operands=tuple(is_rounded(operand) for operand in launch.kernel.inputs),
     )
     source = find_kernel_impl(launch.kernel.attributes.str("impl")).emit(launch.kernel, context)
-    if len(source.params) > LARGEST_PARAMETERS:
+    if len(source.params) > POINTERS_MAX:
         raise CodegenError(
             f"kernel {name}",
             found=f"{len(source.params)} pointers",
-            expected=f"at most {LARGEST_PARAMETERS}, the size of a kernel's parameter space",
+            expected=f"at most {POINTERS_MAX}, the size of a kernel's parameter space",
             hint="split its body into several kernels",
         )
     if not is_chained:

@@ -32,6 +32,16 @@ def _finite(bound: Any) -> int | None:
     return int(bound) if abs(int(bound)) < 2**62 else None
 
 
+def is_within(size: int, low: int | None, high: int | None) -> bool:
+    """Whether a size is in a range; None: no limit."""
+    return (low is None or low <= size) and (high is None or size <= high)
+
+
+def range_text(name: object, low: int | None, high: int | None) -> str:
+    """`2 <= s17 <= 64`, without the limits that there are not."""
+    return f"{'' if low is None else f'{low} <= '}{name}{'' if high is None else f' <= {high}'}"
+
+
 def check_ranges(declared: DeclaredShapes, bindings: Mapping[sympy.Symbol, int], ranges: Ranges) -> None:
     """Check the sizes of a request against the declared ranges.
 
@@ -40,12 +50,12 @@ def check_ranges(declared: DeclaredShapes, bindings: Mapping[sympy.Symbol, int],
     """
     for symbol, size in bindings.items():
         low, high = ranges.get(symbol, (None, None))
-        if (low is None or low <= size) and (high is None or size <= high):
+        if is_within(size, low, high):
             continue
         raise FrontendError(
             f"input {_first_place(declared, symbol)}",
             found=f"{symbol} = {size}",
-            expected=f"{'' if low is None else f'{low} <= '}{symbol}{'' if high is None else f' <= {high}'}",
+            expected=range_text(symbol, low, high),
             hint="export again with a wider torch.export.Dim",
         )
 

@@ -12,6 +12,13 @@ from dlrmc.ir.types import TensorType
 VIEW_OPS = ("view", "permute", "expand", "slice", "select")
 
 
+def under_views(node: Node) -> Node:
+    """The value that the node shows in another way: itself where it is no view."""
+    while node.is_op(*VIEW_OPS):
+        node = node.inputs[0]
+    return node
+
+
 @dataclass(frozen=True, slots=True)
 class Strided:
     """Element (i, j, ...) of a value is element `offset + i*strides[0] + j*strides[1] + ...` of the root.

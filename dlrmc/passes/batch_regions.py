@@ -9,7 +9,7 @@ import networkx as nx
 
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import Elementwise
-from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.strided import VIEW_OPS, under_views
 from dlrmc.passes.batch_layout import Layout
 from dlrmc.passes.form_kernels import ANCHORS, REREADING
 from dlrmc.passes.row_stages import has_stage
@@ -60,7 +60,7 @@ def _gain(graph: Graph, layout: Layout, nodes: Sequence[Node]) -> int:
 
 def _has_neighbour(graph: Graph, layout: Layout, read: Sequence[Node], outside: Iterable[Node]) -> bool:
     """Whether an op beside the region is one of a row program."""
-    makers = (_under_views(value) for value in outside)
+    makers = (under_views(value) for value in outside)
     readers = (user for node in read for user in graph.users(node))
     return any(layout.is_row_op(node) and computes(node) for node in (*makers, *readers))
 
@@ -84,9 +84,3 @@ def _has_kernel(graph: Graph, node: Node, inside: set[Node]) -> bool:
     while len(readers) == 1 and readers[0].is_op(*VIEW_OPS):
         readers = graph.users(readers[0])
     return len(readers) != 1 or readers[0] not in inside or readers[0].is_op(*ANCHORS, *REREADING)
-
-
-def _under_views(node: Node) -> Node:
-    while node.is_op(*VIEW_OPS):
-        node = node.inputs[0]
-    return node

@@ -33,8 +33,10 @@ REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
 ROW_REDUCTIONS = ("softmax", "log_softmax", "layer_norm", "argsort", "cumsum", "cumprod")
 # They read each element many times.
 REREADING = ("argsort", "cumsum", "cumprod")
-# Pointers fill 4 KB of parameters (CUDA C++ Programming Guide), one of them to the result, one to the faults.
-OPERANDS_MAX = 510
+# Parameters are 64-bit pointers in 4 KB (CUDA C++ Programming Guide, "Function Parameters").
+POINTERS_MAX = 4096 // 8
+# One of them is to the result, one to the faults.
+OPERANDS_MAX = POINTERS_MAX - 2
 BARE = (*LEAVES, "derive", "kernel", "item", "assemble")
 
 

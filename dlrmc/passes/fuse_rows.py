@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from dlrmc.ir.bag_tables import BAG_OPS
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.rows import UNIFORM, Rows, RowTag
-from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.strided import VIEW_OPS, under_views
 from dlrmc.ir.subgraph import outline
 from dlrmc.passes.batch_size import guess_batch
 from dlrmc.passes.derive_weights import TABLE_BYTES_MAX
 from dlrmc.passes.derived_views import derive_view
+from dlrmc.passes.form_kernels import POINTERS_MAX
 from dlrmc.passes.layer_cost import layers_apart
 from dlrmc.passes.long_gathers import without_long_gathers
 from dlrmc.passes.pad_weights import pad_weights
 from dlrmc.passes.pass_types import PassResult
-from dlrmc.passes.row_runs import POINTERS_MAX, row_bytes, runs_with_room
+from dlrmc.passes.row_runs import row_bytes, runs_with_room
 from dlrmc.passes.row_stages import has_stage
 from dlrmc.passes.row_tags import tag_rows
 
@@ -200,7 +201,7 @@ def _is_resident(node: Node) -> bool:
 
 def _is_view_of_weight(node: Node) -> bool:
     """Whether the node shows a weight, a constant or a derived value in another shape."""
-    return node.is_op(*VIEW_OPS) and _under_views(node).is_op("weight", "const", "derive")
+    return node.is_op(*VIEW_OPS) and under_views(node).is_op("weight", "const", "derive")
 
 
 def _outputs(graph: Graph, region: Sequence[Node]) -> tuple[Node, ...]:
@@ -214,7 +215,7 @@ def _outputs(graph: Graph, region: Sequence[Node]) -> tuple[Node, ...]:
         if any(output is node for output in graph.outputs):
             outputs.append(node)
         elif any(user not in inside for user in graph.users(node)):
-            root = _under_views(node)
+            root = under_views(node)
             outputs.extend([root] if root in inside else [])
     return tuple(dict.fromkeys(outputs))
 
@@ -226,9 +227,3 @@ def _needed(region: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
         if node in needed:
             needed.update(node.inputs)
     return [node for node in region if node in needed]
-
-
-def _under_views(node: Node) -> Node:
-    while node.is_op(*VIEW_OPS):
-        node = node.inputs[0]
-    return node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlrmc.ir.bag_tables import BAG_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.strided import under_views
 
 # A kernel of its own has four times the rows of tables on their way that a row program has, which holds a
 # multiprocessor by its shared memory. It pays for bags that read so many bytes, and several rows a bag: what
@@ -29,7 +29,7 @@ def without_long_gathers(graph: Graph, members: frozenset[Node]) -> frozenset[No
     cats = [
         node
         for node in kept
-        if node.is_op("cat") and any(_under_views(part) in gathers for part in node.inputs)
+        if node.is_op("cat") and any(under_views(part) in gathers for part in node.inputs)
     ]
     return kept.difference(cat for cat in cats if not any(user in kept for user in graph.users(cat)))
 
@@ -39,9 +39,3 @@ def is_long_gather(node: Node) -> bool:
     row_bytes = [bags.table.shape[1] * bags.table.type.dtype.size_bytes for bags in bags_of(node)]
     read_bytes = sum(bags.ids.type.numel * row for bags, row in zip(bags_of(node), row_bytes, strict=True))
     return read_bytes >= max(LONG_GATHER_BYTES, LONG_GATHER_ROWS * node.type.size_bytes)
-
-
-def _under_views(node: Node) -> Node:
-    while node.is_op(*VIEW_OPS):
-        node = node.inputs[0]
-    return node

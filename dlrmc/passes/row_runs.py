@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.passes.form_kernels import POINTERS_MAX
 
-# Pointers that one kernel takes: its parameters fill 4 KB on every GPU (CUDA C++ Programming Guide).
-POINTERS_MAX = 512
 # What one row of all intermediates may take, so that a tile of some rows fits into a block's shared memory.
 LARGEST_ROW_BYTES = 64 * 1024
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from dlrmc.ir.graph import Graph, Node
+from dlrmc.ir.op import many
 from dlrmc.passes.builder import Builder
 from dlrmc.passes.pass_types import PassResult
 
@@ -18,9 +18,7 @@ def run(graph: Graph) -> PassResult:
     order = {node: position for position, node in enumerate(graph.nodes)}
     cut = 0
     for node in graph.nodes:
-        items = (
-            cast("tuple[Node, ...]", node.operands[0]) if node.is_op("cat", "linear", "pairwise_dot") else ()
-        )
+        items = many(node.operands[0]) if node.is_op("cat", "linear", "pairwise_dot") else ()
         if len(items) > LARGEST_LIST:
             chunks = [items[at : at + LARGEST_LIST] for at in range(0, len(items), LARGEST_LIST)]
             parts = [_part(graph, node, chunk, max(chunk, key=order.__getitem__)) for chunk in chunks]

@@ -10,6 +10,7 @@ import torch
 
 from dlrmc.errors import InputError
 from dlrmc.frontend.program import ImportedProgram, InputDim, TensorInput
+from dlrmc.frontend.ranges import is_within, range_text
 from dlrmc.runtime.picking import picker
 
 # A method descriptor: `map` calls it without a look-up of the name for each tensor.
@@ -67,13 +68,12 @@ class CountCheck:
 
 
 def _check_range(dim: InputDim, count: int) -> None:
-    low, high = dim.minimum, dim.maximum
-    if (low is None or low <= count) and (high is None or count <= high):
+    if is_within(count, dim.minimum, dim.maximum):
         return
     raise InputError(
         f"{dim.path}, dimension {dim.dim}",
         found=f"{dim.symbol} = {count}",
-        expected=f"{'' if low is None else f'{low} <= '}{dim.symbol}{'' if high is None else f' <= {high}'}",
+        expected=range_text(dim.symbol, dim.minimum, dim.maximum),
         hint="export again with a wider torch.export.Dim",
     )
 

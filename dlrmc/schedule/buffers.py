@@ -10,11 +10,11 @@ from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import many
 from dlrmc.ir.strided import Strided, input_window, packed_strides
 from dlrmc.ir.types import TensorType, TupleType
+from dlrmc.passes.align_weights import SECTOR_BYTES
 from dlrmc.schedule.arena import Interval, pack
 from dlrmc.schedule.plan import BufferRef
 
-# What L2 moves at once, and the fewest columns of rows that are worth padding to it.
-SECTOR_BYTES = 32
+# The fewest columns of rows that are worth padding to whole sectors.
 LEAST_PADDED_COLUMNS = 32
 
 

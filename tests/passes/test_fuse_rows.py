@@ -7,9 +7,10 @@ from dlrmc.ir.graph import Graph
 from dlrmc.ir.printer import print_graph
 from dlrmc.ir.verify import verify
 from dlrmc.passes import assemble
+from dlrmc.passes.form_kernels import POINTERS_MAX
 from dlrmc.passes.fuse_rows import fuse_rows
 from dlrmc.passes.layer_cost import LARGEST_WEIGHT_BYTES, SMALL_WEIGHT_BYTES
-from dlrmc.passes.row_runs import LARGEST_ROW_BYTES, POINTERS_MAX
+from dlrmc.passes.row_runs import LARGEST_ROW_BYTES
 from tests.passes.feeds import assert_same_meaning
 from tests.passes.pass_case import check_pass, check_unchanged
 from tests.passes.rule_case import graph_of

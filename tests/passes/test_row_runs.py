@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from dlrmc.ir.graph import Graph
-from dlrmc.passes.row_runs import POINTERS_MAX, runs_with_room
+from dlrmc.passes.form_kernels import POINTERS_MAX
+from dlrmc.passes.row_runs import runs_with_room
 from tests.passes.rule_case import graph_of
 
 

@@ -126,16 +126,10 @@ struct LinearTensor {
         }
     }
 
-    struct Left {
-        unsigned high[2][4];
-        unsigned low[2][4];
-    };
-
+    // With one product the lower halves are not used.
+    using Left = ThreeTf32::Left;
     template <int TILES>
-    struct Right {
-        unsigned high[2][TILES][2];
-        unsigned low[2][TILES][2];
-    };
+    using Right = ThreeTf32::Right<TILES>;
 
     // The products of one step and of one tile, whose number the compiler does not know.
     static __device__ __forceinline__ void add_tile(const float* x, const float* w, int n, int k, int place,

@@ -6,6 +6,7 @@ file names: TILE_ROWS, TILE_COLUMNS, WARPS_OVER_ROWS, WARPS_OVER_COLUMNS, WARPS_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
 
 from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, Part
@@ -18,7 +19,7 @@ from dlrmc.codegen.kernels.linear_text import (
     tile_place,
     weights_of_part,
 )
-from dlrmc.codegen.kernels.linear_tile import TensorProductTile
+from dlrmc.codegen.kernels.linear_tile import TensorProductTile, WarpgroupTile
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct
 from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
 from dlrmc.codegen.kernels.windows import LARGEST_PACK
@@ -72,11 +73,27 @@ def emit_tensor_product(
     problem: LinearProblem, tile: TensorProductTile, name: str, signature: Signature, precision: str
 ) -> list[str]:
     """The struct of constants and the kernel."""
+    memory = shared_memory(problem.compute_type)
+    constants = _constants(problem, tile)
+    types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
+    struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
+    return [*struct, *product_kernel("TensorProduct", problem, tile, name, signature, memory)]
+
+
+def product_kernel(
+    product: str,
+    problem: LinearProblem,
+    tile: TensorProductTile | WarpgroupTile,
+    name: str,
+    signature: Signature,
+    memory: Sequence[str],
+) -> list[str]:
+    """The kernel that runs a class of products, `product`, on one tile in the shared memory of `memory`."""
     body = [
-        *shared_memory(problem.compute_type),
+        *memory,
         *signature.slot_reads,
         *tile_place(problem, tile.rows, tile.columns),
-        f"TensorProduct<{name}_sizes> product(threadIdx.x);",
+        f"{product}<{name}_sizes> product(threadIdx.x);",
         *call(
             "product.run",
             "shared",
@@ -87,9 +104,7 @@ def emit_tensor_product(
             *product_parts(problem),
         ),
     ]
-    types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
-    struct = constants_struct(f"{name}_sizes", types, _constants(problem, tile), activation_function(problem))
-    return [*struct, signature.head(name, tile.threads), *indented(body), "}"]
+    return [signature.head(name, tile.threads), *indented(body), "}"]
 
 
 def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Constant]:

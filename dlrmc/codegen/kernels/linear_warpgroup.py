@@ -7,17 +7,14 @@ STAGES, WARPGROUPS_OVER_K, ROUND_X and ROUND_W.
 from __future__ import annotations
 
 from dlrmc.codegen.kernels.linear_problem import LinearProblem
-from dlrmc.codegen.kernels.linear_tensor import PRODUCTS, copies_of, fits_tensor_cores, product_parts
+from dlrmc.codegen.kernels.linear_tensor import PRODUCTS, copies_of, fits_tensor_cores, product_kernel
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
-    bias_address,
     shared_constants,
-    tile_of_y,
-    tile_place,
 )
 from dlrmc.codegen.kernels.linear_tile import WarpgroupTile
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct
-from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
+from dlrmc.codegen.kernels.tile_text import shared_memory
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature
 from dlrmc.codegen.source import KernelContext
@@ -40,24 +37,10 @@ def emit_warpgroup_product(
     name, precision = context.name, context.precision
     rounding = _rounding(problem, signature, context) if precision == "tf32" else (False, False)
     constants = _constants(problem, tile) | {"ROUND_X": rounding[0], "ROUND_W": rounding[1]}
-    body = [
-        *shared_memory(problem.compute_type, _ALIGNMENT_BYTES),
-        *signature.slot_reads,
-        *tile_place(problem, tile.rows, tile.columns),
-        f"WarpgroupProduct<{name}_sizes> product(threadIdx.x);",
-        *call(
-            "product.run",
-            "shared",
-            bias_address(problem, ("first_row", "first_column")),
-            tile_of_y(problem),
-            "rows",
-            "columns",
-            *product_parts(problem),
-        ),
-    ]
+    memory = shared_memory(problem.compute_type, _ALIGNMENT_BYTES)
     types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
     struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
-    lines = [*struct, signature.head(name, tile.threads), *indented(body), "}"]
+    lines = [*struct, *product_kernel("WarpgroupProduct", problem, tile, name, signature, memory)]
     if precision == "tf32":
         lines.insert(0, f"// To TF32, {describe_rounding(problem, signature, context)}.")
     return lines

@@ -19,7 +19,7 @@ from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
 from dlrmc.codegen.rows.weight_tiles import weight_shape
 from dlrmc.ir.bag_tables import BAG_GROUP_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.strided import VIEW_OPS, packed_strides, reshape_strides
+from dlrmc.ir.strided import VIEW_OPS, packed_strides, reshape_strides, under_views
 from dlrmc.ir.types import DType
 from dlrmc.schedule.arena import Interval, pack
 
@@ -114,13 +114,12 @@ class _Planner:
 
     def _schedule(self, stage: Node) -> int:
         """The phase after everything that the stage reads; sets the phases of its copies."""
-        outer = stage.outer
         latest = INPUT_PHASE
         for placed in self._tiles[stage]:
             for copy in placed.copies:
                 if copy.stage is stage:
-                    sources = [outer[root] for root in _roots(copy.part.value)]
-                    copy.phase = 1 + max((self._phase(source) for source in sources), default=INPUT_PHASE)
+                    phases = (self._phase(source) for source in _sources(copy))
+                    copy.phase = 1 + max(phases, default=INPUT_PHASE)
                 latest = max(latest, copy.phase)
         read_in_place = [value for value in stage.inputs if value.is_op("kernel")]
         return 1 + max((latest, *(self._phase(value) for value in read_in_place)))
@@ -137,7 +136,7 @@ class _Planner:
                 copy.phase
                 for placed in self._known.values()
                 for copy in placed.copies
-                if stage in [copy.stage.outer[root] for root in _roots(copy.part.value)]
+                if stage in _sources(copy)
             ]
             self._phases[stage] = max(0, min((*readers, *copies), default=1) - 1)
 
@@ -160,10 +159,9 @@ class _Planner:
         for placed in self._known.values():
             for copy in placed.copies:
                 placed.buffer.touch(copy.phase)
-                outer = copy.stage.outer
-                for root in _roots(copy.part.value):
-                    if outer[root] in self._homes:
-                        self._homes[outer[root]].buffer.touch(copy.phase)
+                for source in _sources(copy):
+                    if source in self._homes:
+                        self._homes[source].buffer.touch(copy.phase)
 
     def _finish(self, kernels: Sequence[Node]) -> Layout:
         scratch = self._scratch(kernels)
@@ -261,9 +259,14 @@ def _pack(buffers: Sequence[SharedBuffer]) -> tuple[tuple[int, ...], int]:
 
 def _roots(value: Node) -> tuple[Node, ...]:
     """The body inputs that a part is a view of."""
-    while value.is_op(*VIEW_OPS):
-        value = value.inputs[0]
+    value = under_views(value)
     return (value,) if value.is_op("input") else ()
+
+
+def _sources(copy: Copy) -> list[Node]:
+    """The values of the program that a copy reads."""
+    outer = copy.stage.outer
+    return [outer[root] for root in _roots(copy.part.value)]
 
 
 def _key(part: Part, outer: Mapping[Node, Node]) -> object:

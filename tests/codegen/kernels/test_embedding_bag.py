@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dlrmc.codegen.emit import LARGEST_PARAMETERS
 from dlrmc.codegen.kernels.embedding_bag import EmbeddingBag
 from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.errors import CodegenError
 from dlrmc.ir.types import DType
+from dlrmc.passes.form_kernels import POINTERS_MAX
 from tests.codegen.anchor_cases import (
     ARCHITECTURES,
     GappedCase,
@@ -328,8 +328,8 @@ def test_a_group_may_be_written_behind_another_feature(own_cache):
 
 
 def test_more_pointers_than_a_kernel_takes_are_refused():
-    with pytest.raises(CodegenError, match=f"expected: at most {LARGEST_PARAMETERS}") as caught:
-        emit_cases([_plain_group(LARGEST_PARAMETERS // 3 + 1, 1)])
+    with pytest.raises(CodegenError, match=f"expected: at most {POINTERS_MAX}") as caught:
+        emit_cases([_plain_group(POINTERS_MAX // 3 + 1, 1)])
     assert "split its body" in str(caught.value)
 
 
