@@ -4,18 +4,24 @@
     python benchmarks/compile_time.py --tables 26 --dim 128 --dense 13 --bottom 512,256 --top 1024,512,256,1
 
 Three cases: `off` and `fast` are `tune="off"` and `tune="fast"` from an empty cache; `warm` is `tune="off"`
-from the cache that `off` has filled. The first request's time stands beside them: it loads the kernels.
+from the cache that `off` has filled. Beside them stand what a process pays once, the imports of the compiler
+and of cupy, and the first request, which loads the kernels. A full garbage collection may fall into a
+compilation by chance and takes as long as the process is large: its time is in `compile`, and shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
+import importlib
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -25,6 +31,7 @@ from dlrmc.bench.work import CompileOptions, cell_work
 from dlrmc.bench.workload import Cell
 
 ASKED_S = (("off", 2.0), ("fast", 10.0), ("warm", 0.5))
+COLUMNS = ("compile", "of it gc", "first request", "imports", "export", "process")
 
 
 def main() -> None:
@@ -34,27 +41,20 @@ def main() -> None:
         print(json.dumps(measure_once(cell_of(given), given.tune, given.once)))
         return
     print(f"seconds, median of {given.runs} fresh processes; {describe()}; {cell_of(given)}")
-    print(
-        f"{'case':>6} {'compile':>8} {'asked':>6} {'slowest':>8} {'first request':>14} {'whole process':>14}"
-    )
+    print(f"{'case':>6} {'asked':>6} {'slowest':>8}" + "".join(f" {column:>13}" for column in COLUMNS))
+    runs = [measure_cases() for _ in range(given.runs)]
     for case, asked_s in ASKED_S:
-        found = [measure_in_process(case) for _ in range(given.runs)]
-        compile_s, request_s, process_s = (
-            [each[name] for each in found] for name in ("compile", "request", "process")
-        )
-        print(
-            f"{case:>6} {statistics.median(compile_s):8.2f} {asked_s:6.1f} {max(compile_s):8.2f} "
-            f"{statistics.median(request_s):14.3f} {statistics.median(process_s):8.1f}",
-            flush=True,
-        )
+        found = [run[case] for run in runs]
+        slowest = max(each["compile"] for each in found)
+        medians = [statistics.median(each[column] for each in found) for column in COLUMNS]
+        print(f"{case:>6} {asked_s:6.1f} {slowest:8.2f}" + "".join(f" {median:13.3f}" for median in medians))
 
 
-def measure_in_process(case: str) -> dict[str, float]:
-    """The times of one process with a cache of its own; for `warm`, one that another process has filled."""
-    with tempfile.TemporaryDirectory() as cache:
-        if case == "warm":
-            start_process("off", cache)
-        return start_process("fast" if case == "fast" else "off", cache)
+def measure_cases() -> dict[str, dict[str, float]]:
+    """The times of each case by column; `warm` finds what `off` has left in its cache."""
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:
+        off, warm = start_process("off", cache), start_process("off", cache)
+        return {"off": off, "fast": start_process("fast", other), "warm": warm}
 
 
 def start_process(tune: str, cache: str) -> dict[str, float]:
@@ -69,19 +69,47 @@ def start_process(tune: str, cache: str) -> dict[str, float]:
 
 def measure_once(cell: Cell, tune: str, cache: str) -> dict[str, float]:
     """Export, compile and score in this process."""
-    import dlrmc
-
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     work = cell_work(cell, device, CompileOptions())
-    program, _ = work.exported
-    compile_program = dlrmc.compile  # imports the compiler
+    program, export_s = work.exported
     start = time.perf_counter()
-    compiled = compile_program(program, tune=tune, cache_dir=Path(cache))
-    compile_s = time.perf_counter() - start
-    start = time.perf_counter()
+    compile_program = importlib.import_module("dlrmc").compile  # imports the compiler
+    if device.type == "cuda":
+        importlib.import_module("cupy.cuda")
+    imported = time.perf_counter()
+    with counted_collections() as collected:
+        compiled = compile_program(program, tune=tune, cache_dir=Path(cache))
+    compile_s = time.perf_counter() - imported
+    start_request = time.perf_counter()
     scores = compiled(*work.args)
     scores.cpu()
-    return {"compile": compile_s, "request": time.perf_counter() - start}
+    return {
+        "compile": compile_s,
+        "of it gc": sum(collected),
+        "first request": time.perf_counter() - start_request,
+        "imports": imported - start,
+        "export": export_s,
+    }
+
+
+@contextlib.contextmanager
+def counted_collections() -> Iterator[list[float]]:
+    """The seconds of each garbage collection within."""
+    seconds: list[float] = []
+    started = 0.0
+
+    def watch(phase: str, _: dict[str, int]) -> None:
+        nonlocal started
+        if phase == "start":
+            started = time.perf_counter()
+        else:
+            seconds.append(time.perf_counter() - started)
+
+    gc.callbacks.append(watch)
+    try:
+        yield seconds
+    finally:
+        gc.callbacks.remove(watch)
 
 
 def describe() -> str:

@@ -3,8 +3,9 @@
     python -m benchmarks.counters                                # the three largest cells of the seed sweep
     python -m benchmarks.counters --examples mlperf-2048,mlperf-2048-tf32
 
-Examples are those of kernel_models.py. `ncu` needs permission to read counters (NVIDIA, ERR_NVGPUCTRPERM). It
-flushes caches between its passes and locks the clock to its base, so that times are longer than in service.
+Examples are those of kernel_models.py. `ncu` needs permission to read counters (NVIDIA, ERR_NVGPUCTRPERM).
+Clocks and caches are left as they are, so that a kernel finds what it finds in service: a full clock, and in
+L2 what the launch before it has left there. A kernel is launched again for each group of counters.
 """
 
 from __future__ import annotations
@@ -60,10 +61,14 @@ def profile(example: str, limit_s: float) -> list[list[str]]:
     """A row for each kernel of the last request."""
     command = [
         *("ncu", "--csv", "--kernel-name", "regex:^dlrmc_", "--graph-profiling", "node"),
+        *("--clock-control", "none", "--cache-control", "none"),
         *("--metrics", ",".join(metric for _, metric in METRICS)),
         *(sys.executable, "-m", "benchmarks.kernel_models", example, "--calls", "2"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"{example}: not done after {limit_s:.0f} s")
     lines = done.stdout.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith('"ID"')]
     if done.returncode != 0 or not starts:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from dlrmc.bench.first_uses import make_first_uses
 from dlrmc.bench.gpu_access import GpuAccess, SharedGpuAccess, Turn
 from dlrmc.bench.progress import Progress
 from dlrmc.bench.sweep import Bench, DeviceLostError, Origin, free_cell, measure_cell
@@ -70,8 +71,10 @@ def serve(link: Any, make_bench: MakeBench, variants: Sequence[Variant], threads
     gpu = SharedGpuAccess(ask, lambda: benches[0].timer.synchronize() if benches else None)
     bench = make_bench(gpu)
     benches.append(bench)
+    link.send(Hello(bench.origin))  # from here on it can be stopped while others take times
+    if bench.device.type == "cuda":
+        make_first_uses(bench.device)
     gc.freeze()  # what is imported is never garbage: the collections before times are taken need not see it
-    link.send(Hello(bench.origin))
     while True:
         link.send(Next())
         task = link.recv()
