@@ -1,22 +1,24 @@
-"""A drawing of wall times as bars, dlrmc beside its peers, for a few cells that stand for a sweep."""
+"""Wall times as bars from zero, dlrmc beside its peers, for a few cells that stand for a sweep."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 from dlrmc.bench.cell_results import SIZE_NAMES, CellResult, collect
 from dlrmc.bench.figures import open_pyplot, save_figure
 from dlrmc.bench.records import Row
-from dlrmc.bench.variants import PEERS, VARIANTS
+from dlrmc.bench.variants import PEERS, VARIANTS, title_of
 from dlrmc.errors import InputError
 
 _MOST_CELLS: Final = 8
+_COLUMNS: Final = 2
 
 
 def draw_bars(rows: Sequence[Row], path: Path, against: str = "dlrmc") -> None:
-    """A group of bars for each cell; of more than eight cells, the corners of tables by batch.
+    """A panel of bars for each cell; of more than eight cells, the corners of tables by batch.
 
     Raises:
         InputError: no cell has both dlrmc and a peer, or the file cannot be written.
@@ -27,21 +29,33 @@ def draw_bars(rows: Sequence[Row], path: Path, against: str = "dlrmc") -> None:
     if not results:
         raise InputError(str(path), found="no cell with both dlrmc and a peer", expected="a sweep with peers")
     shown = results if len(results) <= _MOST_CELLS else corners(results)
-    names = [against, *(peer.name for peer in PEERS)]
-    names = [name for name in names if any(result.time_us(name, "wall_us") for result in shown)]
-    size = (8.5, 0.5 + len(shown) * (0.22 * len(names) + 0.25))
-    figure, axis = pyplot.subplots(figsize=size, layout="constrained")
-    for position, name in enumerate(names):
-        _draw_variant(axis, shown, name, position, len(names))
-    axis.set_yticks(range(len(shown)), [_label(result) for result in shown])
-    axis.invert_yaxis()
-    axis.set_xscale("log")
-    axis.margins(x=0.12)
-    axis.set_xlabel("wall, microseconds a request")
-    axis.grid(visible=True, axis="x", alpha=0.3)
-    axis.set_axisbelow(True)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+    names = _drawn_names(shown, against)
+    columns = min(_COLUMNS, len(shown))
+    lines = -(-len(shown) // columns)
+    size = (4.4 * columns + 2, 0.6 + lines * (0.28 * len(names) + 0.8))
+    figure, panels = pyplot.subplots(
+        lines, columns, squeeze=False, sharey=True, figsize=size, layout="constrained"
+    )
+    panels[0, 0].set_yticks(range(len(names)), [title_of(name) for name in names])
+    panels[0, 0].invert_yaxis()
+    for panel, result in zip_longest(panels.flat, shown):
+        if result is None:
+            panel.set_axis_off()
+        else:
+            _draw_cell(panel, result, names)
+    for panel in panels[-1]:
+        panel.set_xlabel("wall, microseconds a request")
     save_figure(figure, path, pyplot)
+
+
+def _drawn_names(results: Sequence[CellResult], against: str) -> list[str]:
+    """What has a time. Eager is left out where it is there as a CUDA graph, too.
+
+    Its bar is about ten times as long, and all others would look alike beside it.
+    """
+    names = [against, *(peer.name for peer in PEERS)]
+    names = [name for name in names if any(result.time_us(name, "wall_us") for result in results)]
+    return [name for name in names if name != "eager" or "eager_graph" not in names]
 
 
 def corners(results: Sequence[CellResult]) -> list[CellResult]:
@@ -63,17 +77,19 @@ def _ends(results: Sequence[CellResult], name: str) -> tuple[int, int]:
     return min(sizes), max(sizes)
 
 
-def _draw_variant(axis: Any, results: Sequence[CellResult], name: str, position: int, count: int) -> None:
-    height = 0.8 / count
-    number, title = next((k, each.title) for k, each in enumerate(VARIANTS) if each.name == name)
-    known = [(y, time) for y, result in enumerate(results) if (time := result.time_us(name, "wall_us"))]
-    if not known:
-        return
-    places = [y + (position - (count - 1) / 2) * height for y, _ in known]
-    times = [time for _, time in known]
+def _draw_cell(panel: Any, result: CellResult, names: Sequence[str]) -> None:
+    """Bars from zero, in an axis of the cell's own."""
+    times = [result.time_us(name, "wall_us") for name in names]
     # The variants keep the colours that they have in other drawings.
-    bars = axis.barh(places, times, height=height, color=f"C{number}", label=title)
-    axis.bar_label(bars, [f"{time:.1f}" for time in times], padding=2, fontsize=7)
+    colours = [f"C{next(k for k, each in enumerate(VARIANTS) if each.name == name)}" for name in names]
+    bars = panel.barh(range(len(names)), [time or 0.0 for time in times], color=colours)
+    labels = ["no time" if time is None else f"{time:.1f}" for time in times]
+    panel.bar_label(bars, labels, padding=3, fontsize=9)
+    panel.set_title(_label(result), fontsize=10)
+    panel.margins(x=0.18)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.grid(visible=True, axis="x", alpha=0.3)
+    panel.set_axisbelow(True)
 
 
 def _label(result: CellResult) -> str:

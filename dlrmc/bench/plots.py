@@ -15,7 +15,8 @@ from dlrmc.errors import InputError, OptionError
 
 _LINE_SIZES: Final = ("batch", "num_cat", "dim", "bag", "rows", "dense", "bottom", "top")
 _GRID: Final = ("num_cat", "batch")
-_INCHES_A_CELL: Final = 0.75
+_CELL_INCHES: Final = (0.8, 0.48)
+_LINE_COLUMNS: Final = 3
 
 
 def draw_heat_maps(rows: Sequence[Row], path: Path, against: str = "dlrmc") -> None:
@@ -30,16 +31,14 @@ def draw_heat_maps(rows: Sequence[Row], path: Path, against: str = "dlrmc") -> N
     if not results:
         raise InputError(str(path), found="no cell with both dlrmc and a peer", expected="a sweep with peers")
     groups = _grouped(results, _GRID)
+    maps = [(metric, other, group) for other, group in groups.items() for metric in METRICS]
     tables = max(len({_size(result, "num_cat") for result in group}) for group in groups.values())
     batches = max(len({_size(result, "batch") for result in group}) for group in groups.values())
-    size = (2 * (batches * _INCHES_A_CELL / 1.5 + 2), len(groups) * (tables * _INCHES_A_CELL / 2 + 1.2) + 0.5)
-    figure, axes = pyplot.subplots(
-        len(groups), len(METRICS), squeeze=False, figsize=size, layout="constrained"
-    )
-    figure.suptitle(f"time of the best peer over that of {title_of(against)}", fontsize=10)
-    for line, (other, group) in zip(axes, groups.items(), strict=True):
-        for axis, metric in zip(line, METRICS, strict=True):
-            _draw_map(axis, group, metric, f"{metric[:-3]}{other}")
+    size = (max(batches * _CELL_INCHES[0] + 1, 5), len(maps) * (tables * _CELL_INCHES[1] + 0.8) + 0.5)
+    figure, axes = pyplot.subplots(len(maps), 1, squeeze=False, figsize=size, layout="constrained")
+    figure.suptitle(f"time of the best peer, which is named, over that of {title_of(against)}", fontsize=11)
+    for axis, (metric, other, group) in zip(axes.flat, maps, strict=True):
+        _draw_map(axis, group, metric, f"{metric.removesuffix('_us')}{other}")
     save_figure(figure, path, pyplot)
 
 
@@ -53,13 +52,15 @@ def _draw_map(axis: Any, group: Sequence[CellResult], metric: str, title: str) -
     for y, table in enumerate(tables):
         for x, batch in enumerate(batches):
             if (found := best.get((table, batch))) is not None:
-                colour = "white" if abs(_log2(found)) > 2 else "black"
-                axis.text(x, y, f"{found[1]:.1f}x", ha="center", va="center", color=colour, fontsize=8)
+                style = {"ha": "center", "color": "white" if abs(_log2(found)) > 2 else "black"}
+                axis.text(x, y, f"{found[1]:.1f}x", va="bottom", fontsize=9, **style)
+                axis.text(x, y + 0.05, found[0], va="top", fontsize=6.5, **style)
     axis.set_xticks(range(len(batches)), batches)
     axis.set_yticks(range(len(tables)), tables)
+    axis.tick_params(length=0)
     axis.set_xlabel("batch")
     axis.set_ylabel("tables")
-    axis.set_title(title, fontsize=9)
+    axis.set_title(title, fontsize=10)
 
 
 def _log2(best: tuple[str, float] | None) -> float:
@@ -84,13 +85,18 @@ def draw_lines(rows: Sequence[Row], path: Path, size_name: str) -> None:
         raise InputError(
             str(path), found=f"no two cells that differ in {size_name} alone", expected="a sweep"
         )
-    figure, axes = pyplot.subplots(
-        1, len(groups), squeeze=False, figsize=(6 * len(groups), 4.5), layout="constrained"
+    columns = min(_LINE_COLUMNS, len(groups))
+    lines = -(-len(groups) // columns)
+    figure, panels = pyplot.subplots(
+        lines, columns, squeeze=False, sharey=True, figsize=(4.2 * columns, 3.4 * lines), layout="constrained"
     )
-    for axis, (other, group) in zip(axes[0], groups.items(), strict=True):
+    drawn = [*panels.flat][: len(groups)]
+    for axis, (other, group) in zip(drawn, groups.items(), strict=True):
         _draw_lines(axis, group, size_name)
         axis.set_title(f"wall{other}", fontsize=9)
-    figure.legend(*_legend(axes[0]), loc="outside lower center", ncols=3, fontsize=7)
+    for axis in panels.flat[len(groups) :]:
+        axis.set_axis_off()
+    figure.legend(*_legend(drawn), loc="outside lower center", ncols=3, fontsize=8)
     save_figure(figure, path, pyplot)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,9 +26,9 @@ def summary_lines(rows: Sequence[Row], against: str = "dlrmc") -> list[str]:
     for metric in METRICS:
         title = f"{metric.replace('_us', '')}, time over that of {title_of(against)}; above 1 dlrmc is faster"
         lines += ["", title, "", *_ratio_lines(results, metric)]
-    lines += ["", *standing_lines(results), *_lost_lines(results), "", *_error_lines(results)]
+    lines += ["", *standing_lines(results), *lost_lines(results), "", *_error_lines(results)]
     lines += _failure_lines(results)
-    return [*_machine_lines(rows), *lines]
+    return [*machine_lines(rows), *lines]
 
 
 def _time_lines(results: Sequence[CellResult], metric: str) -> list[str]:
@@ -62,13 +61,14 @@ def _error_lines(results: Sequence[CellResult]) -> list[str]:
     rows = []
     for name in names:
         measured = [row for result in results if (row := result.latest.get(name)) and row.is_ok]
-        errors = [f"{_largest(measured, field):.2g}" for field in ("max_abs_error", "eager_abs_error")]
-        rows.append([name, *errors, number(_largest(measured, "compile_s"), 2), str(len(measured))])
+        errors = [_largest(measured, field) for field in ("max_abs_error", "eager_abs_error")]
+        shown = ["" if error is None else f"{error:.2g}" for error in errors]
+        rows.append([name, *shown, number(_largest(measured, "compile_s"), 2), str(len(measured))])
     head = ["variant", "max abs error from float64", "from eager", "largest compile, s", "cells"]
     return table_lines(head, rows)
 
 
-def _lost_lines(results: Sequence[CellResult]) -> list[str]:
+def lost_lines(results: Sequence[CellResult]) -> list[str]:
     """Every peer that is as fast as dlrmc somewhere, or faster."""
     shown = _shown_sizes(results)
     lost = [
@@ -96,7 +96,7 @@ def _place(result: CellResult, shown: Sequence[str]) -> str:
     return ", ".join(f"{name}={size}" for name, size in zip(shown, _sizes(result, shown), strict=True))
 
 
-def _machine_lines(rows: Sequence[Row]) -> list[str]:
+def machine_lines(rows: Sequence[Row]) -> list[str]:
     """One line for each machine and set of versions."""
     facts = [
         f"{row.gpu}, driver {row.driver}, torch {row.torch}, cupy {row.cupy}, dlrmc {row.dlrmc}"
@@ -137,8 +137,8 @@ def _ratios(results: Sequence[CellResult], name: str, metric: str) -> list[float
     return [ratio for result in results if (ratio := result.ratio(name, metric)) is not None]
 
 
-def _largest(rows: Sequence[Row], field: str) -> float:
-    return max((value for row in rows if (value := getattr(row, field)) is not None), default=math.nan)
+def _largest(rows: Sequence[Row], field: str) -> float | None:
+    return max((value for row in rows if (value := getattr(row, field)) is not None), default=None)
 
 
 OWN_NAMES: Final = tuple(variant.name for variant in OWN)
