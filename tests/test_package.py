@@ -28,3 +28,14 @@ def test_compile_stays_the_function_after_its_module_is_imported() -> None:
 def test_the_public_names_exist() -> None:
     for name in dlrmc.__all__:
         assert getattr(dlrmc, name) is not None
+
+
+def test_the_compiler_loads_no_bf16_for_programs_without_any() -> None:
+    """ml_dtypes alone would take longer than the passes of a large model."""
+    code = (
+        "import sys, torch, dlrmc\n"
+        "program = torch.export.export(torch.nn.Linear(3, 2).eval(), (torch.ones(4, 3),))\n"
+        "dlrmc.compile(program, target='reference')(torch.ones(4, 3))\n"
+        "print('ml_dtypes' in sys.modules)\n"
+    )
+    assert run_python(code) == "False"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import torch
 
 from dlrmc.frontend.refusal import Refused
@@ -44,5 +43,5 @@ def array_of_tensor(tensor: torch.Tensor) -> Array:
     """A packed NumPy copy of a tensor on any device; bfloat16 through ml_dtypes."""
     packed = tensor.detach().cpu().contiguous()
     if packed.dtype == torch.bfloat16:
-        return packed.view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy()
+        return packed.view(torch.int16).numpy().view(DType.BF16.numpy).copy()
     return packed.numpy().copy()

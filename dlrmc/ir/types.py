@@ -9,17 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import ml_dtypes
 import numpy as np
 
 from dlrmc.errors import TypeRuleError
 
+# bf16 is not among NumPy's own: see `_bfloat16`.
 _NUMPY: Mapping[str, np.dtype[np.generic]] = MappingProxyType(
     {
         "f64": np.dtype(np.float64),
         "f32": np.dtype(np.float32),
         "f16": np.dtype(np.float16),
-        "bf16": np.dtype(ml_dtypes.bfloat16),
         "i64": np.dtype(np.int64),
         "i32": np.dtype(np.int32),
         "u8": np.dtype(np.uint8),
@@ -48,7 +47,7 @@ class DType(enum.Enum):
     @property
     def size_bytes(self) -> int:
         """Bytes of one element."""
-        return self.numpy.itemsize
+        return 2 if self is DType.BF16 else _NUMPY[self.value].itemsize
 
     @property
     def is_float(self) -> bool:
@@ -63,7 +62,7 @@ class DType(enum.Enum):
     @property
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype that holds such elements; bf16 comes from ml_dtypes."""
-        return _NUMPY[self.value]
+        return _bfloat16() if self is DType.BF16 else _NUMPY[self.value]
 
     @staticmethod
     def of_numpy(dtype: np.dtype[np.generic]) -> DType:
@@ -72,11 +71,20 @@ class DType(enum.Enum):
         Raises:
             TypeRuleError: where the IR has no such type.
         """
-        for candidate in DType:
-            if candidate.numpy == dtype:
-                return candidate
+        if dtype.name == "bfloat16":
+            return DType.BF16
+        for name, candidate in _NUMPY.items():
+            if candidate == dtype:
+                return DType(name)
         names = ", ".join(d.value for d in DType)
         raise TypeRuleError("array", found=f"NumPy dtype {dtype}", expected=f"one of {names}")
+
+
+def _bfloat16() -> np.dtype[np.generic]:
+    """ml_dtypes takes 0.4 s to load, which only programs with bf16 arrays wait for."""
+    import ml_dtypes
+
+    return np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def to_torch(array: np.ndarray[Any, Any]) -> torch.Tensor:
     """A CPU tensor over the array's own memory; over a copy where that is read-only or not contiguous."""
     if not array.flags.writeable or not array.flags.c_contiguous:
         array = np.array(array, order="C")
-    if array.dtype == DType.BF16.numpy:
+    if DType.of_numpy(array.dtype) is DType.BF16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
