@@ -51,8 +51,9 @@ zoo: $(TORCHREC)  ## The whole zoo of public models, torchrec too, on the emulat
 coverage: $(TORCHREC)  ## Rewrite docs/coverage.md: what becomes of each public model.
 	$(BIN)/python -m tests.zoo.census --batch 5 --target emulate --jobs 2 --out docs/coverage.md
 
-docs: $(INSTALLED)  ## Rewrite the parts of docs/ that are made from the code.
+docs: $(INSTALLED)  ## Rewrite the parts of the documents that are made from the code and from recorded runs.
 	$(BIN)/python docs/make_docs.py
+	$(BIN)/dlrmc bench summarize docs/performance/seed.csv --plot docs/images/seed-heat.svg --output /dev/null
 
 format: $(INSTALLED)  ## Format Python and CUDA in place.
 	$(BIN)/ruff check --fix .

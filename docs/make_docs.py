@@ -1,4 +1,4 @@
-"""Rewrite the parts of docs/*.md that are made from the code: `make docs`.
+"""Rewrite the parts of README.md and docs/*.md made from the code and from recorded runs: `make docs`.
 
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; tests/test_docs.py checks that it is new.
 """
@@ -12,8 +12,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final
+from types import MappingProxyType, ModuleType
+from typing import Final
 
 from dlrmc import errors
 from dlrmc.codegen.kernels.registry import ALL_KERNEL_IMPLS
@@ -98,20 +98,21 @@ def error_classes() -> Iterator[str]:
 
 def error_examples() -> Iterator[str]:
     """What each error says, raised for real."""
-    for example in _examples():
+    for example in _script("error_examples").EXAMPLES:
         yield from (f"**`{example.error.__name__}`**: {example.deed}.", "")
         yield from (f"    {line}".rstrip() for line in example.message().splitlines())
         yield ""
 
 
-def _examples() -> tuple[Any, ...]:
-    spec = importlib.util.spec_from_file_location("error_examples", FOLDER / "error_examples.py")
+def _script(name: str) -> ModuleType:
+    """The module of a file beside this one."""
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look their annotations up
     spec.loader.exec_module(module)
-    return module.EXAMPLES
+    return module
 
 
 PARTS: Final = MappingProxyType(
@@ -124,6 +125,7 @@ PARTS: Final = MappingProxyType(
         "errors": error_classes,
         "examples": error_examples,
         "stages": stages,
+        **_script("recorded_runs").PARTS,
     }
 )
 
@@ -138,8 +140,9 @@ def renewed(text: str, parts: MappingProxyType[str, Callable[[], Iterable[str]]]
 
 
 def stale_files() -> list[Path]:
-    """The documents whose generated parts differ from the code."""
-    return [path for path in sorted(FOLDER.rglob("*.md")) if renewed(_read(path)) != _read(path)]
+    """The documents whose generated parts differ from the code or the runs."""
+    documents = [FOLDER.parent / "README.md", *sorted(FOLDER.rglob("*.md"))]
+    return [path for path in documents if renewed(_read(path)) != _read(path)]
 
 
 def _read(path: Path) -> str:

@@ -43,7 +43,7 @@ def test_every_error_has_an_example(make_docs: ModuleType) -> None:
     classes = {
         each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, Exception)
     }
-    shown = [example.error for example in make_docs._examples()]
+    shown = [example.error for example in make_docs._script("error_examples").EXAMPLES]
     assert len(shown) == len(set(shown))
     left = {each.__name__ for each in classes - set(shown) - {errors.DlrmcError}}
     assert left == set(), "to mend: an Example in docs/error_examples.py, then make docs"

@@ -52,7 +52,7 @@ def _draw_map(axis: Any, group: Sequence[CellResult], metric: str, title: str) -
     for y, table in enumerate(tables):
         for x, batch in enumerate(batches):
             if (found := best.get((table, batch))) is not None:
-                style = {"ha": "center", "color": "white" if abs(_log2(found)) > 2 else "black"}
+                style = {"ha": "center", "color": "white" if abs(_log2(found)) > 1.5 else "black"}
                 axis.text(x, y, f"{found[1]:.1f}x", va="bottom", fontsize=9, **style)
                 axis.text(x, y + 0.05, found[0], va="top", fontsize=6.5, **style)
     axis.set_xticks(range(len(batches)), batches)
