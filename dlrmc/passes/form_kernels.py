@@ -15,6 +15,7 @@ from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import many, one
 from dlrmc.ir.strided import VIEW_OPS, input_window, resolve_strided, row_strides
 from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
+from dlrmc.passes.product_epilogues import find_epilogue
 
 ANCHORS = MappingProxyType(
     {
@@ -40,13 +41,13 @@ OPERANDS_MAX = POINTERS_MAX - 2
 BARE = (*LEAVES, "derive", "kernel", "item", "assemble")
 
 
-def form_kernels(graph: Graph, *, anchored_constants: bool = True) -> int:
+def form_kernels(graph: Graph, *, as_stages: bool = False) -> int:
     """Wrap every computing op into a kernel.
 
     Args:
         graph: changed in place.
-        anchored_constants: whether the kernel of an anchor reads constants from memory, as its implementation
-            does every operand; the stage of a row program has them in its body.
+        as_stages: whether they are stages of a row program. Those have constants in their bodies, which the
+            kernel of an anchor reads from memory, as it does every operand, and products without epilogues.
 
     Returns:
         How many kernels were formed.
@@ -58,24 +59,35 @@ def form_kernels(graph: Graph, *, anchored_constants: bool = True) -> int:
             continue
         if node.is_op(*VIEW_OPS) and not _must_materialise(graph, node):
             continue
-        _form(graph, node, 0 if anchored_constants else INLINE_CONST_ELEMENTS)
+        _form(graph, node, as_stages)
         formed += 1
     _erase_unread(graph, graph.nodes)
     return formed
 
 
-def _form(graph: Graph, root: Node, anchored_elements: int) -> None:
-    """Make the kernel whose result is `root`; that of an anchor holds constants up to so many elements."""
-    anchor = _anchor_under(graph, root)
-    impl = "map" if anchor is None else ANCHORS[anchor.op.name]
-    region = _anchor_region(root, anchor) if anchor is not None else _map_region(graph, root)
-    inlined = INLINE_CONST_ELEMENTS if anchor is None else anchored_elements
+def _form(graph: Graph, root: Node, as_stage: bool) -> None:
+    """Make the kernel whose result is `root`."""
+    impl, region, inlined = _kernel_of(graph, root, as_stage)
     body, operands = outline(graph, region, [root], inlined)
     inside = set(region)
     in_order = [node for node in graph.nodes if node in inside]
     kernel = graph.add("kernel", (operands,), {"impl": impl}, name=root.name, body=body, place=root)
     graph.replace(root, kernel)
     _erase_unread(graph, in_order)
+
+
+def _kernel_of(graph: Graph, root: Node, as_stage: bool) -> tuple[str, list[Node], int]:
+    """Implementation and nodes of the kernel whose result is `root`; constants up to what size it holds."""
+    anchor = _anchor_under(graph, root)
+    if anchor is not None:
+        inlined = INLINE_CONST_ELEMENTS if as_stage else 0
+        return ANCHORS[anchor.op.name], _anchor_region(root, anchor), inlined
+    epilogue = None if as_stage else find_epilogue(graph, root)
+    if epilogue is None:
+        return "map", _map_region(graph, root), INLINE_CONST_ELEMENTS
+    region = [*epilogue.nodes, *_anchor_region(epilogue.product, epilogue.product)]
+    region.extend(view for operand in epilogue.operands for view in _views_on(operand))
+    return "linear", list(dict.fromkeys(region)), 1
 
 
 def _anchor_under(graph: Graph, root: Node) -> Node | None:

@@ -24,6 +24,7 @@ from dlrmc.passes.layer_cost import layers_apart
 from dlrmc.passes.long_gathers import without_long_gathers
 from dlrmc.passes.pad_weights import pad_weights
 from dlrmc.passes.pass_types import PassResult
+from dlrmc.passes.product_epilogues import epilogues_apart
 from dlrmc.passes.row_runs import row_bytes, runs_with_room
 from dlrmc.passes.row_stages import has_stage
 from dlrmc.passes.row_tags import tag_rows
@@ -63,6 +64,7 @@ def _form_regions(graph: Graph, batch: int) -> int:
     members = frozenset(node for node in graph.nodes if _is_member(node, tags))
     members = without_long_gathers(graph, members)
     members -= _layers_apart(graph, members, batch)
+    members -= epilogues_apart(graph, members)
     regions = [region for region in _fitting_regions(graph, members, batch) if _is_worth_it(region.nodes)]
     for region in regions:
         _form(graph, _with_views(graph, region.nodes, tags), region.outputs, batch)

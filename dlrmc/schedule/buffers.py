@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dlrmc.errors import PassError
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.op import many
+from dlrmc.ir.op import Elementwise, many
 from dlrmc.ir.strided import Strided, input_window, packed_strides
 from dlrmc.ir.types import TensorType, TupleType
 from dlrmc.passes.align_weights import SECTOR_BYTES
@@ -117,12 +117,13 @@ def _arena_strides(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def _reads_rows(kernel: Node, value: Node) -> bool:
-    """Whether a kernel reads the value as a part of x of a linear, as it stands."""
+    """Whether a kernel reads the value as a part of x of a linear, or beside it, as it stands."""
     if not kernel.is_op("kernel") or kernel.attributes.str("impl") != "linear":
         return False
     inner = kernel.body.inputs[kernel.inputs.index(value)]
     return all(
-        user.is_op("linear") and any(part is inner for part in many(user.operands[0]))
+        isinstance(user.op, Elementwise)
+        or (user.is_op("linear") and any(part is inner for part in many(user.operands[0])))
         for user in kernel.body.users(inner)
     )
 

@@ -10,13 +10,17 @@
 // lanes read LANES_OVER_K * 16 neighbouring bytes of a row, where its columns are contiguous (packed at load)
 // the LANES_OVER_COLUMNS lanes do. 16-bit types accumulate in float and are rounded once.
 //
+// `act` may be any elementwise function of the value and of operands of the shape of y, or broadcast to it
+// (epilogue_operands.cuh).
+//
 // `Sizes` is a struct of constants, emitted by codegen/kernels/linear.py, which also documents them.
 // Needs whole warps. No scratch memory; no barrier but what `ready` does.
 //
-// requires: views.cuh math.cuh
+// requires: views.cuh math.cuh epilogue_operands.cuh
 #ifndef DLRMC_CODEGEN_CUDA_LINEAR_CUH
 #define DLRMC_CODEGEN_CUDA_LINEAR_CUH
 
+#include "epilogue_operands.cuh"
 #include "math.cuh"
 #include "views.cuh"
 
@@ -50,7 +54,7 @@ __device__ __forceinline__ void add_over_lanes(Compute (&sums)[ROWS][COLUMNS], i
     }
 }
 
-// From a finished sum to the result: scales, bias, activation.
+// From a finished sum to the result: scales, bias, activation, which may read operands of its own.
 template <typename Sizes>
 struct LinearEpilogue {
     using Element = typename Sizes::Element;
@@ -64,10 +68,16 @@ struct LinearEpilogue {
         }
     }
 
-    static __device__ __forceinline__ Compute finish(Compute sum, Compute bias) {
+    template <int COUNT = 0>
+    static __device__ __forceinline__ Compute finish(Compute sum, Compute bias,
+                                                     const EpilogueValues<Compute, COUNT>& operands = {}) {
         Compute value = static_cast<Compute>(Sizes::ALPHA) * sum;
         if constexpr (Sizes::HAS_BIAS) value = value + static_cast<Compute>(Sizes::BETA) * bias;
-        return Sizes::activation(value);
+        if constexpr (COUNT > 0) {
+            return Sizes::activation(value, operands.at);
+        } else {
+            return Sizes::activation(value);
+        }
     }
 };
 
@@ -80,15 +90,25 @@ struct BlockIsReady {
 };
 
 // The epilogue as the finish of a TiledProduct; `bias` is that of row 0 and column 0 of the tile.
-template <typename Sizes>
+template <typename Sizes, typename Operands = EpilogueOperands<>>
 struct LinearFinish {
+    using Compute = compute_type<typename Sizes::Element>;
     const typename Sizes::Element* bias;
+    Operands operands;
 
-    __device__ __forceinline__ compute_type<typename Sizes::Element> operator()(
-        compute_type<typename Sizes::Element> sum, int row, int column) const {
-        return LinearEpilogue<Sizes>::finish(sum, LinearEpilogue<Sizes>::bias_at(bias, row, column));
+    __device__ __forceinline__ Compute operator()(Compute sum, int row, int column) const {
+        EpilogueValues<Compute, Operands::count> values[1];
+        operands.template load<true>(row, column, 0, values);
+        using Epilogue = LinearEpilogue<Sizes>;
+        return Epilogue::finish(sum, Epilogue::bias_at(bias, row, column), values[0]);
     }
 };
+
+template <typename Sizes, typename Operands>
+__device__ __forceinline__ LinearFinish<Sizes, Operands> linear_finish(const typename Sizes::Element* bias,
+                                                                       Operands operands) {
+    return {bias, operands};
+}
 
 template <typename Sizes>
 struct LinearRows {
@@ -118,11 +138,11 @@ struct LinearRows {
 
     // Columns first_column to first_column + BLOCK_COLUMNS of `rows` rows. `y` is a TileView with row 0 and
     // column 0 those of the tile and of w. The first weights are on their way before `ready()` is called,
-    // once by every thread; x is read after it.
-    template <typename Y, typename Ready>
+    // once by every thread; x is read after it. `operands`, of the epilogue, begin where `y` does.
+    template <typename Y, typename Ready, typename Operands = EpilogueOperands<>>
     static __device__ __forceinline__ void run(const Compute* x, const Element* w, const Element* bias, Y y,
                                                int first_column, int rows, int thread, int threads,
-                                               Ready ready) {
+                                               Ready ready, Operands operands = {}) {
         const int lane = thread % 32;
         const int lane_k = lane % Sizes::LANES_OVER_K;
         const int lane_row = lane / (Sizes::LANES_OVER_K * Sizes::LANES_OVER_COLUMNS);
@@ -147,7 +167,7 @@ struct LinearRows {
             int first = 0;
             bool writes = true;
             add_over_lanes<rows_per_lane, 1, Sizes::LANES_OVER_K>(sums, lane_k, first, writes);
-            if (writes) store(sums, bias, bias_values, y, row, first, column, rows);
+            if (writes) store(sums, bias, bias_values, operands, y, row, first, column, rows);
             if (Sizes::BIAS_ROW == 0 && next < row_blocks * column_blocks)
                 load_bias(bias, 0, next_column, bias_values);
         }
@@ -248,11 +268,12 @@ struct LinearRows {
         }
     }
 
-    template <typename Y>
+    template <typename Operands, typename Y>
     static __device__ __forceinline__ void store(const Compute (&sums)[rows_per_lane][columns_per_lane],
                                                  const Element* bias,
-                                                 Compute (&bias_values)[columns_per_lane], Y y, int row,
-                                                 int first, int column, int rows) {
+                                                 Compute (&bias_values)[columns_per_lane],
+                                                 const Operands& operands, Y y, int row, int first,
+                                                 int column, int rows) {
         constexpr int share = rows_per_lane / Sizes::LANES_OVER_K;
         constexpr int kept = share > 0 ? share : 1;
 #pragma unroll
@@ -260,10 +281,12 @@ struct LinearRows {
             const int y_row = row + (first + a) * Sizes::LANES_OVER_ROWS;
             if (y_row >= rows) continue;
             if constexpr (Sizes::BIAS_ROW != 0) load_bias(bias, y_row, column, bias_values);
+            EpilogueValues<Compute, Operands::count> read[columns_per_lane];
+            operands.template load<columns_fit>(y_row, column, Sizes::N, read);
             Compute values[columns_per_lane];
 #pragma unroll
             for (int b = 0; b < columns_per_lane; ++b)
-                values[b] = Epilogue::finish(sums[a][b], bias_values[b]);
+                values[b] = Epilogue::finish(sums[a][b], bias_values[b], read[b]);
             store_row(values, y, y_row, column);
         }
     }

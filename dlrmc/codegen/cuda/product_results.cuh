@@ -5,6 +5,9 @@
 // with g = lane / 4 and t = lane % 4: so mma.sync and wgmma give them. A warp has fragments side by side,
 // COLUMN_TILES in a row; of these, a lane stores every FRAGMENT_STEP-th from `first_fragment` on, its own.
 //
+// Operands of the epilogue are loaded for some fragments at a time, while those before are stored: the trip
+// to memory is hidden, and few registers hold them.
+//
 // A sum that is not finite is computed again by fused multiply-adds, k ascending: splitting turns an infinity
 // into a NaN, and rounding a large value may turn it into an infinity.
 //
@@ -18,6 +21,14 @@ template <typename Sizes, int COLUMN_TILES, int OWN_FRAGMENTS, int FRAGMENT_STEP
 struct ProductResults {
     using Epilogue = LinearEpilogue<Sizes>;
     static_assert(OWN_FRAGMENTS <= 16, "a lane marks its results in 64 bits");
+    // Fragments with columns of their own, and values of operands that a lane loads ahead.
+    static constexpr int distinct_columns = FRAGMENT_STEP == 1 ? COLUMN_TILES : OWN_FRAGMENTS;
+    static constexpr int values_ahead = 32;
+    // The values of COUNT operands for a lane's four results of a fragment.
+    template <int COUNT>
+    struct Read {
+        EpilogueValues<float, COUNT> at[2][2];
+    };
 
     int first_row;     // of the lane's results in the tile
     int first_column;  // likewise
@@ -34,16 +45,52 @@ struct ProductResults {
         return first_column + own_fragment(i) % COLUMN_TILES * 8 + j % 2;
     }
 
+    // Stores all fragments of a lane, number i from totals[i].
+    template <typename Operands, typename Y>
+    __device__ __forceinline__ void store_all(const float (&totals)[OWN_FRAGMENTS][4], const float* bias,
+                                              const Operands& operands, Y y, int rows, int columns) {
+        // All loads first: the compiler must not move them before stores, which might change a bias.
+        float bias_values[distinct_columns][2] = {};
+#pragma unroll
+        for (int i = 0; i < distinct_columns; ++i)
+            load_column_bias(bias, i, columns, bias_values[i]);
+        constexpr int wanted = values_ahead / (4 * (Operands::count > 0 ? Operands::count : 1));
+        constexpr int batch = wanted < 1 ? 1 : wanted < OWN_FRAGMENTS ? wanted : OWN_FRAGMENTS;
+        Read<Operands::count> read[2][batch];
+        load_batch(operands, 0, rows, columns, read[0]);
+#pragma unroll
+        for (int first = 0; first < OWN_FRAGMENTS; first += batch) {
+            load_batch(operands, first + batch, rows, columns, read[(first / batch + 1) % 2]);
+#pragma unroll
+            for (int i = first; i < first + batch && i < OWN_FRAGMENTS; ++i)
+                store(totals[i], i, bias, bias_values[i % distinct_columns],
+                      read[first / batch % 2][i - first], y, rows, columns);
+        }
+    }
+
     // The biases of the two columns of the lane's own fragment i, where those of all rows are the same.
     __device__ __forceinline__ void load_column_bias(const float* bias, int i, int columns,
                                                      float (&values)[2]) const {
         if constexpr (Sizes::BIAS_ROW == 0) load_bias(bias, 0, column_of(i, 0), columns, values);
     }
 
+    // What the epilogue reads for the lane's own fragment i.
+    template <typename Operands>
+    __device__ __forceinline__ void load_operands(const Operands& operands, int i, int rows, int columns,
+                                                  Read<Operands::count>& read) const {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = row_of(i, half * 2);
+            if (!Sizes::ROWS_FIT && row >= rows) continue;
+            operands.template load<Sizes::COLUMNS_FIT>(row, column_of(i, 0), columns, read.at[half]);
+        }
+    }
+
     // Stores the lane's own fragment i; where the bias differs from row to row it is loaded here.
-    template <typename Y>
+    template <int COUNT, typename Y>
     __device__ __forceinline__ void store(const float (&total)[4], int i, const float* bias,
-                                          float (&bias_values)[2], Y y, int rows, int columns) {
+                                          float (&bias_values)[2], const Read<COUNT>& read, Y y, int rows,
+                                          int columns) {
         const int column = column_of(i, 0);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -55,15 +102,15 @@ struct ProductResults {
             for (int j = 0; j < 2; ++j) {
                 const float sum = total[half * 2 + j];
                 if (!(fabsf(sum) < INFINITY)) unsure |= 1ull << (i * 4 + half * 2 + j);
-                values[j] = Epilogue::finish(sum, bias_values[j]);
+                values[j] = Epilogue::finish(sum, bias_values[j], read.at[half][j]);
             }
             store_row(values, y, row, column, columns);
         }
     }
 
-    template <typename Y, typename... Parts>
-    __device__ __forceinline__ void compute_again(const float* bias, Y y, int columns,
-                                                  const Parts&... parts) const {
+    template <typename Operands, typename Y, typename... Parts>
+    __device__ __forceinline__ void compute_again(const float* bias, const Operands& operands, Y y,
+                                                  int columns, const Parts&... parts) const {
         if (unsure == 0) return;
 #pragma unroll 1
         for (int number = 0; number < OWN_FRAGMENTS * 4; ++number) {
@@ -73,11 +120,21 @@ struct ProductResults {
             if (column >= columns) continue;
             float sum = 0.0f;
             (add_dot(parts, row, column, sum), ...);
-            *y.at(row, 0, column) = Epilogue::finish(sum, Epilogue::bias_at(bias, row, column));
+            EpilogueValues<float, Operands::count> values[1];
+            operands.template load<true>(row, column, columns, values);
+            *y.at(row, 0, column) = Epilogue::finish(sum, Epilogue::bias_at(bias, row, column), values[0]);
         }
     }
 
   private:
+    template <typename Operands, int BATCH>
+    __device__ __forceinline__ void load_batch(const Operands& operands, int first, int rows, int columns,
+                                               Read<Operands::count> (&read)[BATCH]) const {
+#pragma unroll
+        for (int i = 0; i < BATCH; ++i)
+            if (first + i < OWN_FRAGMENTS) load_operands(operands, first + i, rows, columns, read[i]);
+    }
+
     static __device__ __forceinline__ void load_bias(const float* bias, int row, int column, int columns,
                                                      float (&values)[2]) {
 #pragma unroll

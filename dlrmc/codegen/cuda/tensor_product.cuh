@@ -53,10 +53,10 @@ struct TensorProduct {
     }
 
     // The tile's first `rows` rows and `columns` columns of y; `bias` is that of row 0 and column 0 of the
-    // tile.
-    template <typename Y, typename... Parts>
-    __device__ __forceinline__ void run(float* shared, const float* bias, Y y, int rows, int columns,
-                                        Parts... parts) {
+    // tile, with which `operands`, of the epilogue, begin too.
+    template <typename Operands, typename Y, typename... Parts>
+    __device__ __forceinline__ void run(float* shared, const float* bias, Operands operands, Y y, int rows,
+                                        int columns, Parts... parts) {
         constexpr int slabs = (Parts::slabs + ...);
         constexpr int steps = (slabs + stage_slabs - 1) / stage_slabs;
 #pragma unroll 1
@@ -74,11 +74,11 @@ struct TensorProduct {
             if (step >= 0) add_stage<slabs>(shared + step % Sizes::STAGES * stage_floats, step);
         }
         if constexpr (Sizes::WARPS_OVER_K == 1) {
-            store_sums(bias, y, rows, columns);
+            store_sums(bias, operands, y, rows, columns);
         } else {
-            store_sums_of_warps(shared, bias, y, rows, columns);
+            store_sums_of_warps(shared, bias, operands, y, rows, columns);
         }
-        results.compute_again(bias, y, columns, parts...);
+        results.compute_again(bias, operands, y, columns, parts...);
     }
 
   private:
@@ -131,24 +131,19 @@ struct TensorProduct {
         }
     }
 
-    template <typename Y>
-    __device__ __forceinline__ void store_sums(const float* bias, Y y, int rows, int columns) {
-        // All loads first: the compiler must not move them before stores, which might change a bias.
-        float bias_values[column_tiles][2] = {};
+    template <typename Operands, typename Y>
+    __device__ __forceinline__ void store_sums(const float* bias, const Operands& operands, Y y, int rows,
+                                               int columns) {
+        float totals[fragments][4];
 #pragma unroll
-        for (int column = 0; column < column_tiles; ++column)
-            results.load_column_bias(bias, column, columns, bias_values[column]);
-#pragma unroll
-        for (int column = 0; column < column_tiles; ++column) {
-#pragma unroll
-            for (int row = 0; row < row_tiles; ++row)
-                results.store(sums[row][column], row * column_tiles + column, bias, bias_values[column], y,
-                              rows, columns);
-        }
+        for (int i = 0; i < fragments * 4; ++i)
+            totals[i / 4][i % 4] = sums[i / 4 / column_tiles][i / 4 % column_tiles][i % 4];
+        results.store_all(totals, bias, operands, y, rows, columns);
     }
 
-    template <typename Y>
-    __device__ __forceinline__ void store_sums_of_warps(float* shared, const float* bias, Y y, int rows,
+    template <typename Operands, typename Y>
+    __device__ __forceinline__ void store_sums_of_warps(float* shared, const float* bias,
+                                                        const Operands& operands, Y y, int rows,
                                                         int columns) {
         // All are done with the last stage, whose memory is used again.
         __syncthreads();
@@ -158,22 +153,20 @@ struct TensorProduct {
         for (int i = 0; i < fragments; ++i)
             store_pack<4>(own + i * 128, sums[i / column_tiles][i % column_tiles]);
         __syncthreads();
+        float totals[own_fragments][4] = {};
 #pragma unroll
         for (int i = 0; i < own_fragments; ++i) {
             const float* from = shared + place + results.own_fragment(i) * 128;
-            float total[4] = {};
 #pragma unroll
             for (int warp = 0; warp < Sizes::WARPS_OVER_K; ++warp) {
                 const Pack<float, 4> pack =
                     load_pack<4>(from + warp * Sizes::TILE_ROWS * Sizes::TILE_COLUMNS);
 #pragma unroll
                 for (int j = 0; j < 4; ++j)
-                    total[j] += pack.at[j];
+                    totals[i][j] += pack.at[j];
             }
-            float bias_values[2] = {};
-            results.load_column_bias(bias, i, columns, bias_values);
-            results.store(total, i, bias, bias_values, y, rows, columns);
         }
+        results.store_all(totals, bias, operands, y, rows, columns);
     }
 };
 

@@ -67,10 +67,10 @@ struct WarpgroupProduct {
     }
 
     // The tile's first `rows` rows and `columns` columns of y; `bias` is that of row 0 and column 0 of the
-    // tile.
-    template <typename Y, typename... Parts>
-    __device__ __forceinline__ void run(float* shared, const float* bias, Y y, int rows, int columns,
-                                        Parts... parts) {
+    // tile, with which `operands`, of the epilogue, begin too.
+    template <typename Operands, typename Y, typename... Parts>
+    __device__ __forceinline__ void run(float* shared, const float* bias, Operands operands, Y y, int rows,
+                                        int columns, Parts... parts) {
         constexpr int slabs = (slabs_of<Parts> + ...);
 #pragma unroll
         for (int step = 0; step < ahead; ++step)
@@ -81,8 +81,8 @@ struct WarpgroupProduct {
             run_whole<slabs>(shared, rows, columns, parts...);
         }
         if constexpr (over_k > 1) add_warpgroups(shared);
-        store_sums(bias, y, rows, columns);
-        results.compute_again(bias, y, columns, parts...);
+        store_sums(bias, operands, y, rows, columns);
+        results.compute_again(bias, operands, y, columns, parts...);
     }
 
   private:
@@ -302,18 +302,15 @@ struct WarpgroupProduct {
         }
     }
 
-    template <typename Y>
-    __device__ __forceinline__ void store_sums(const float* bias, Y y, int rows, int columns) {
-        constexpr int own_tiles = column_tiles / over_k;
-        // All loads first: the compiler must not move them before stores, which might change a bias.
-        float bias_values[own_tiles][2] = {};
+    // The first fragments are the lane's own, as add_warpgroups leaves them.
+    template <typename Operands, typename Y>
+    __device__ __forceinline__ void store_sums(const float* bias, const Operands& operands, Y y, int rows,
+                                               int columns) {
+        float totals[column_tiles / over_k][4];
 #pragma unroll
-        for (int tile = 0; tile < own_tiles; ++tile)
-            results.load_column_bias(bias, tile, columns, bias_values[tile]);
-#pragma unroll
-        for (int tile = 0; tile < own_tiles; ++tile) {
-            results.store(sums[tile], tile, bias, bias_values[tile], y, rows, columns);
-        }
+        for (int i = 0; i < column_tiles / over_k * 4; ++i)
+            totals[i / 4][i % 4] = sums[i / 4][i % 4];
+        results.store_all(totals, bias, operands, y, rows, columns);
     }
 };
 

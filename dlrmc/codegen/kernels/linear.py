@@ -1,4 +1,4 @@
-"""The `linear` kernel: y = act(alpha * x @ w.T + beta * bias) for x in one or more parts.
+"""The `linear` kernel: y = act(alpha * x @ w.T + beta * bias) for x in one or more parts, and an epilogue.
 
 Three forms, chosen by `choose_tile`: a tile of rows held whole in shared memory (LinearRows of linear.cuh,
 also a stage of row programs), and, for large products, both operands in chunks (TiledProduct of
@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear_choice import choose_tile
+from dlrmc.codegen.kernels.linear_epilogue import epilogue_of, find_product
 from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, linear_problem
 from dlrmc.codegen.kernels.linear_tensor import (
     TENSOR_PRODUCT_INCLUDES,
@@ -30,6 +31,7 @@ from dlrmc.codegen.kernels.linear_tensor import (
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
     bias_address,
+    epilogue_operands,
     from_first_row,
     shared_constants,
     tile_of_y,
@@ -54,12 +56,11 @@ from dlrmc.codegen.kernels.linear_warpgroup import (
 )
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct, round_up
 from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory, tile_rows
-from dlrmc.codegen.kernels.windows import Windows, find_anchor
+from dlrmc.codegen.kernels.windows import Windows
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.passes.round_factors import ROUNDING
 
 INCLUDES = ("linear.cuh", "tiled_product.cuh")
 
@@ -67,13 +68,13 @@ INCLUDES = ("linear.cuh", "tiled_product.cuh")
 class Linear(KernelImpl):
     """Body: one linear, mm or addmm over strided views of the operands; rows of x and y of one stride.
 
-    The result may be rounded to TF32.
+    Elementwise ops may follow, up to one result, with operands that broadcast to the product.
     """
 
     name = "linear"
 
     def check(self, body: Graph) -> None:
-        find_anchor(self, body, LINEAR_OPS, (ROUNDING,))
+        find_product(self, body, LINEAR_OPS)
 
     def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
         return emit_linear(self, kernel, context)
@@ -85,11 +86,11 @@ def emit_linear(impl: KernelImpl, kernel: Node, context: KernelContext) -> Kerne
     Raises:
         CodegenError: where the body does not fit `impl`.
     """
-    anchor = find_anchor(impl, kernel.body, LINEAR_OPS, (ROUNDING,))
+    product = find_product(impl, kernel.body, LINEAR_OPS)
     signature = build_signature(kernel.body, context, has_faults=False)
     windows = Windows(impl, kernel.body, context, signature)
-    rounds_y = kernel.body.outputs[0].is_op(ROUNDING)
-    problem = replace(linear_problem(impl, anchor, windows), rounds_y=rounds_y)
+    epilogue = epilogue_of(impl, kernel.body, product, windows, context)
+    problem = replace(linear_problem(impl, product, windows), epilogue=epilogue)
     shape = linear_shape(problem, context.precision)
     tile = choose_tile(
         shape,
@@ -118,8 +119,8 @@ def _tf32_factors(
     if not _reads_tf32(tile, context):
         return ()
     pointers = {problem.weight.window.pointer, *(part.matrix.window.pointer for part in problem.parts)}
-    if problem.bias is not None:
-        pointers.discard(problem.bias.window.pointer)
+    others = (*problem.epilogue.operands, *([] if problem.bias is None else [problem.bias]))
+    pointers.difference_update(matrix.window.pointer for matrix in others)
     return tuple(place for place, name in enumerate(signature.operand_names) if name in pointers)
 
 
@@ -229,6 +230,7 @@ def _emit_rows(problem: LinearProblem, tile: RowsTile, name: str, signature: Sig
             "threadIdx.x",
             str(tile.threads),
             "BlockIsReady()",
+            epilogue_operands(problem, tile.columns_per_lane, from_first_column=False),
         ),
     ]
     struct = _struct(name, problem, rows_constants(problem, tile))
@@ -262,6 +264,8 @@ def _load_parts(problem: LinearProblem, tile: RowsTile) -> list[str]:
 
 
 def _emit_product(problem: LinearProblem, tile: ProductTile, name: str, signature: Signature) -> list[str]:
+    bias = bias_address(problem, ("first_row", "first_column"))
+    operands = epilogue_operands(problem, 1, from_first_column=True)
     body = [
         *shared_memory(problem.compute_type),
         *signature.slot_reads,
@@ -273,7 +277,7 @@ def _emit_product(problem: LinearProblem, tile: ProductTile, name: str, signatur
             tile_of_y(problem),
             "rows",
             "columns",
-            f"LinearFinish<{name}_sizes>{{{bias_address(problem, ('first_row', 'first_column'))}}}",
+            f"linear_finish<{name}_sizes>({bias}, {operands})",
         ),
     ]
     constants = shared_constants(problem) | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.windows import Window, Windows
@@ -34,11 +34,25 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearProblem:
-    """y[rows, n] = act(alpha * x[rows, k] @ w[n, k].T + beta * bias[rows, n]).
+class Epilogue:
+    """What becomes of an element of the product behind its activation (linear_epilogue.py).
 
-    `weight` has n as rows and k as columns; `bias` may have strides of 0. Where `rounds_y` holds, y is
-    rounded to TF32, for the products that read it.
+    Args:
+        statements: in C.
+        result: the C expression of the element, of `value` and of `operands`; empty where it is the value.
+        operands: matrices [rows, n] that are read at the same place, strides being 0 where they broadcast.
+    """
+
+    statements: tuple[str, ...] = ()
+    result: str = ""
+    operands: tuple[Matrix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinearProblem:
+    """y[rows, n] = epilogue(act(alpha * x[rows, k] @ w[n, k].T + beta * bias[rows, n])).
+
+    `weight` has n as rows and k as columns; `bias` may have strides of 0.
     """
 
     dtype: DType
@@ -53,13 +67,12 @@ class LinearProblem:
     beta: float
     activation: str
     slope: float
-    rounds_y: bool = False
+    epilogue: Epilogue = field(default_factory=Epilogue)
 
     @property
     def activation_expression(self) -> str:
-        """The C expression of the activation of `value`, rounded to TF32 where `rounds_y` holds."""
-        activated = ACTIVATIONS[self.activation].cuda("value", self.dtype, self.slope)
-        return f"dlrmc_round_tf32({activated})" if self.rounds_y else activated
+        """The C expression of the activation of `value`."""
+        return ACTIVATIONS[self.activation].cuda("value", self.dtype, self.slope)
 
     @property
     def compute_type(self) -> str:

@@ -13,6 +13,7 @@ from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, Part
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
     bias_address,
+    epilogue_operands,
     from_first_row,
     shared_constants,
     tile_of_y,
@@ -34,6 +35,8 @@ PRODUCTS = MappingProxyType({"fp32": "ThreeTf32", "tf32": "OneTf32", "bf16": "On
 TENSOR_PRODUCTS = MappingProxyType(
     {"fp32": "three TF32 products", "tf32": "one TF32 product", "bf16": "one bf16 product"}
 )
+# Neighbouring results of a lane.
+COLUMNS_OF_LANE = 2
 # Every part of x brings its own text for its copies.
 _MOST_PARTS = 6
 
@@ -98,6 +101,7 @@ def product_kernel(
             "product.run",
             "shared",
             bias_address(problem, ("first_row", "first_column")),
+            epilogue_operands(problem, COLUMNS_OF_LANE, from_first_column=True),
             tile_of_y(problem),
             "rows",
             "columns",
@@ -120,7 +124,7 @@ def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Con
         "STAGES": tile.stages,
         "ROWS_FIT": problem.rows % tile.rows == 0,
         "COLUMNS_FIT": problem.n % tile.columns == 0,
-        "Y_VECTOR": y.window.pack(problem.n, (y.row,), 2) if y.column == 1 else 1,
+        "Y_VECTOR": y.window.pack(problem.n, (y.row,), COLUMNS_OF_LANE) if y.column == 1 else 1,
     }
 
 

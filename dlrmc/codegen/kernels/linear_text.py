@@ -27,13 +27,38 @@ def shared_constants(problem: LinearProblem) -> dict[str, Constant]:
 
 
 def activation_function(problem: LinearProblem) -> tuple[str, ...]:
-    """The activation as a static member function."""
-    compute_type = problem.compute_type
+    """The activation, and the epilogue behind it, as a static member function."""
+    compute_type, epilogue = problem.compute_type, problem.epilogue
+    operands = f", const {compute_type} (&operands)[{len(epilogue.operands)}]" if epilogue.operands else ""
+    activated = problem.activation_expression
+    statements = [f"return {activated};"]
+    if epilogue.result:
+        first = [] if activated == "value" else [f"value = {activated};"]
+        statements = [*first, *epilogue.statements, f"return {epilogue.result};"]
     return (
-        f"static __device__ __forceinline__ {compute_type} activation({compute_type} value) {{",
-        f"{INDENT}return {problem.activation_expression};",
+        f"static __device__ __forceinline__ {compute_type} activation({compute_type} value{operands}) {{",
+        *(f"{INDENT}{statement}" for statement in statements),
         "}",
     )
+
+
+def epilogue_operands(problem: LinearProblem, most: int, *, from_first_column: bool) -> str:
+    """The operands of the epilogue from the tile's first row on.
+
+    Args:
+        problem: that has them.
+        most: how many neighbouring columns may be loaded together.
+        from_first_column: whether they begin with the tile's first column.
+    """
+    views: list[str] = []
+    for matrix in problem.epilogue.operands:
+        pack = matrix.window.pack(problem.n, (matrix.row,), most) if matrix.column == 1 else 1
+        start = offset_by(matrix.window.start, ("first_row", matrix.row))
+        if from_first_column:
+            start = offset_by(start, ("first_column", matrix.column))
+        view = tile_view(matrix.window, matrix.row, 0, matrix.column, start)
+        views.append(f"epilogue_operand<{pack}>({view})")
+    return f"epilogue_operands({', '.join(views)})"
 
 
 def tile_place(problem: LinearProblem, rows: int, columns: int) -> list[str]:

@@ -7,7 +7,13 @@ STAGES, WARPGROUPS_OVER_K, ROUND_X and ROUND_W.
 from __future__ import annotations
 
 from dlrmc.codegen.kernels.linear_problem import LinearProblem
-from dlrmc.codegen.kernels.linear_tensor import PRODUCTS, copies_of, fits_tensor_cores, product_kernel
+from dlrmc.codegen.kernels.linear_tensor import (
+    COLUMNS_OF_LANE,
+    PRODUCTS,
+    copies_of,
+    fits_tensor_cores,
+    product_kernel,
+)
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
     shared_constants,
@@ -69,5 +75,5 @@ def _constants(problem: LinearProblem, tile: WarpgroupTile) -> dict[str, Constan
         "WARPGROUPS_OVER_K": tile.over_k,
         "ROWS_FIT": problem.rows % tile.rows == 0,
         "COLUMNS_FIT": problem.n % tile.columns == 0,
-        "Y_VECTOR": y.window.pack(problem.n, (y.row,), 2) if y.column == 1 else 1,
+        "Y_VECTOR": y.window.pack(problem.n, (y.row,), COLUMNS_OF_LANE) if y.column == 1 else 1,
     }

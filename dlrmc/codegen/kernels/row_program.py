@@ -53,7 +53,7 @@ class RowProgram(KernelImpl):
         threads = kernel.attributes.int("threads") or DEFAULT_THREADS
         while True:
             tile = cut_tile(kernel, rows)
-            form_kernels(tile.graph, anchored_constants=False)
+            form_kernels(tile.graph, as_stages=True)
             grid = min(tile.count, context.limits.multiprocessors)
             indirect = frozenset(
                 node for node, operand in tile.operands.items() if context.indirect_operands[operand.operand]

@@ -80,29 +80,21 @@ class Window:
         return is_aligned and all(n % size == 0 for n in (columns, self.offset, *outer_strides))
 
 
-def find_anchor(impl: KernelImpl, body: Graph, ops: tuple[str, ...], finishes: tuple[str, ...] = ()) -> Node:
+def find_anchor(impl: KernelImpl, body: Graph, ops: tuple[str, ...]) -> Node:
     """The op that a body is about: its only output, or what the output shows in another shape.
-
-    Args:
-        impl: for the errors.
-        body: of a kernel.
-        ops: that may be the anchor.
-        finishes: elementwise ops of which one may make the output of that.
 
     Raises:
         CodegenError: where the body holds anything else but views of its inputs.
     """
     if len(body.outputs) != 1:
         raise impl.refuse("results", f"{len(body.outputs)} results", "one result")
-    output = body.outputs[0]
-    anchor = output.inputs[0] if output.is_op(*finishes) else output
+    anchor = body.outputs[0]
     while anchor.is_op("view"):
         anchor = anchor.inputs[0]
     if not anchor.is_op(*ops):
         raise impl.refuse(f"%{anchor.name}", f"op {anchor.op.name}", f"one of {', '.join(ops)}")
     for node in body.nodes:
-        is_part = node is anchor or (node is output and node.is_op(*finishes))
-        if not is_part and not node.is_op(*LEAVES, *VIEW_OPS):
+        if node is not anchor and not node.is_op(*LEAVES, *VIEW_OPS):
             raise impl.refuse(
                 f"%{node.name}", f"op {node.op.name}", f"a view of an operand of %{anchor.name}"
             )

@@ -120,7 +120,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -181,7 +182,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes embedding_bag.cuh, kernel_chain.cuh
@@ -368,7 +370,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -431,5 +434,6 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }

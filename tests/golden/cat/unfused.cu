@@ -116,7 +116,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -177,7 +178,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes embedding_bag.cuh, kernel_chain.cuh
@@ -309,7 +311,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -372,5 +375,6 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }

@@ -127,7 +127,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -188,7 +189,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes embedding_bag.cuh, kernel_chain.cuh
@@ -375,7 +377,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -436,7 +439,8 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_4(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
 
 // includes linear.cuh, tiled_product.cuh, kernel_chain.cuh
@@ -498,5 +502,6 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
             rows,
             threadIdx.x,
             32,
-            BlockIsReady());
+            BlockIsReady(),
+            epilogue_operands());
 }
