@@ -43,6 +43,43 @@ def presets() -> Iterator[str]:
     yield from _beside_peers(collect(rows), ("model", "precision", "batch"))
 
 
+def zoo() -> Iterator[str]:
+    """Each public model beside its peers, and at how many of them dlrmc is the fastest."""
+    rows = read_csv(FOLDER / "zoo.csv")
+    results = collect(rows)
+    yield from _measured_on(rows)
+    yield from _beside_peers(results, ("model", "batch"))
+    yield ""
+    yield _zoo_standing(results)
+    yield from _failures(results)
+
+
+def _zoo_standing(results: Sequence[CellResult]) -> str:
+    peers = _peers(results)
+    faster: dict[str, list[bool]] = {}
+    for result in results:
+        best = result.best_peer(_WALL)
+        faster.setdefault(result.key[0], []).append(best is not None and best[1] > 1)
+    requests = [each for cells in faster.values() for each in cells]
+    whole = sum(all(result.ratio(name, _WALL) is not None for name in peers) for result in results)
+    return (
+        f"Faster than every peer that has a time: {sum(requests)} of {len(requests)} requests, and at every "
+        f"batch {sum(map(all, faster.values()))} of {len(faster)} models; {whole} requests have the times of "
+        f"all peers."
+    )
+
+
+def _failures(results: Sequence[CellResult]) -> Iterator[str]:
+    """Which variants failed, by what they said: models by error."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for name, row in result.latest.items():
+            if not row.is_ok:
+                found.setdefault(f"{name}: {row.status}", []).append(f"{result.key[0]} at {result.key[3]}")
+    for status, places in found.items():
+        yield from ("", f"{', '.join(places)}: {status}")
+
+
 def numbers() -> Iterator[str]:
     """The README's table: ends of the seed sweep, and the models of real sizes."""
     cells = [*collect(read_csv(FOLDER / "seed.csv"))]
@@ -71,7 +108,7 @@ def _measured_on(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _beside_peers(results: Sequence[CellResult], sizes: Sequence[str]) -> Iterator[str]:
-    peers = [peer.name for peer in PEERS if any(peer.name in result.latest for result in results)]
+    peers = _peers(results)
     body = []
     for result in results:
         times = [number(result.time_us(name, _WALL)) for name in ("dlrmc", *peers)]
@@ -80,6 +117,10 @@ def _beside_peers(results: Sequence[CellResult], sizes: Sequence[str]) -> Iterat
         body.append([*shown, *times, *over, _difference(result)])
     head = [*sizes, "dlrmc", *peers, "best peer over dlrmc", "by events", "difference from eager"]
     yield from table_lines(head, body, left=len(sizes) - 1)
+
+
+def _peers(results: Sequence[CellResult]) -> list[str]:
+    return [peer.name for peer in PEERS if any(peer.name in result.latest for result in results)]
 
 
 def _difference(result: CellResult) -> str:
@@ -106,4 +147,6 @@ def _matrix(results: Sequence[CellResult], shown: Callable[[CellResult], str]) -
     yield from table_lines(["tables", *map(str, batches)], body)
 
 
-PARTS: Final = MappingProxyType({"seed_sweep": seed_sweep, "presets": presets, "numbers": numbers})
+PARTS: Final = MappingProxyType(
+    {"seed_sweep": seed_sweep, "presets": presets, "zoo": zoo, "numbers": numbers}
+)
