@@ -62,6 +62,14 @@ AXES: Final[Mapping[str, Axis]] = MappingProxyType(
 )
 
 
+# Names and measures of work. Rows that several ids name count as often: most come from L2, and all are added.
+WORK: Final[tuple[tuple[str, Callable[[Cell], int]], ...]] = (
+    ("least bytes", lambda cell: cell.least_bytes),
+    ("bytes that ids name", lambda cell: cell.named_bytes),
+    ("multiply-adds", lambda cell: cell.multiply_adds),
+)
+
+
 @dataclass(frozen=True)
 class Point:
     """One cell of a series.
@@ -114,8 +122,8 @@ def growth_series(
 
 
 def work_ratio(before: Cell, after: Cell) -> float:
-    """How much more work a cell is than another: bytes or multiply-adds, whichever grows more."""
-    return max(after.least_bytes / before.least_bytes, after.multiply_adds / before.multiply_adds)
+    """How much more work a cell is than another: by the measure of `WORK` that grows most."""
+    return max(amount(after) / amount(before) for _, amount in WORK)
 
 
 def is_cliff(before: Point, after: Point) -> bool:
@@ -144,12 +152,12 @@ def growth_lines(rows: Sequence[Row], axes: Sequence[str], *, precision: str = "
 
 
 def _axis_lines(title: str, points: Sequence[Point]) -> list[str]:
-    head = [title, "wall us", "event us", "time x", "work x", "MB", "M multiply-adds"]
+    head = [title, "wall us", "event us", "time x", "work x", *(f"M {name}" for name, _ in WORK)]
     body = []
     for before, point in zip([None, *points], points, strict=False):
         times = [number(point.wall_us), number(point.event_us)]
         steps = ["", ""] if before is None else [_time_ratio(before, point), _work_ratio(before, point)]
-        work = [number(point.cell.least_bytes / 1e6, 3), number(point.cell.multiply_adds / 1e6, 3)]
+        work = [number(amount(point.cell) / 1e6, 3) for _, amount in WORK]
         body.append([str(point.size), *times, *steps, *work])
     return table_lines(head, body)
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from dlrmc.bench.figures import open_pyplot, save_figure
-from dlrmc.bench.growth import AXES, Point, growth_series, is_cliff
+from dlrmc.bench.growth import AXES, WORK, Point, growth_series, is_cliff
 from dlrmc.bench.records import Row
 from dlrmc.bench.variants import VARIANTS
 from dlrmc.errors import InputError
 
 _COLUMNS: Final = 3
+_WORK_STYLES: Final = (":", "-.", "--")
 
 
 def draw_growth(rows: Sequence[Row], path: Path, axes: Sequence[str], *, precision: str = "fp32") -> None:
@@ -57,20 +58,16 @@ def _draw_axis(panel: Any, rows: Sequence[Row], axis: str, precision: str) -> No
 
 
 def _draw_work(panel: Any, points: Sequence[Point]) -> None:
-    """Lines with the slopes of bytes and multiply-adds through the last point, and rings around cliffs."""
+    """Lines with the slope of each measure of work through the last point, and rings around cliffs."""
     if not points:
         return
     sizes = [point.size for point in points]
     last = points[-1]
-    works = (
-        ("bytes, scaled", ":", [point.cell.least_bytes for point in points]),
-        ("multiply-adds, scaled", "--", [point.cell.multiply_adds for point in points]),
-    )
     lowest = min(point.wall_us or 0 for point in points) / 2
-    for label, style, work in works:
-        scaled = [(last.wall_us or 0) * each / work[-1] for each in work]
+    for (name, amount), style in zip(WORK, _WORK_STYLES, strict=True):
+        scaled = [(last.wall_us or 0) * amount(point.cell) / amount(last.cell) for point in points]
         seen = [(size, time) for size, time in zip(sizes, scaled, strict=True) if time >= lowest]
-        panel.plot(*zip(*seen, strict=True), style, color="grey", linewidth=1.0, label=label)
+        panel.plot(*zip(*seen, strict=True), style, color="grey", linewidth=1.0, label=f"{name}, scaled")
     cliffs = [after for before, after in pairwise(points) if is_cliff(before, after)]
     if cliffs:
         ring = {"s": 90, "facecolors": "none", "edgecolors": "red"}

@@ -69,9 +69,17 @@ class Cell:
     @property
     def least_bytes(self) -> int:
         """Bytes that one request must read and write at least: inputs, rows, layers and scores, each once."""
+        return self._request_bytes(min(self.rows, self.batch * self.bag))
+
+    @property
+    def named_bytes(self) -> int:
+        """As `least_bytes`, but with a row for each id that names it, as bags add them up."""
+        return self._request_bytes(self.batch * self.bag)
+
+    def _request_bytes(self, rows_of_table: int) -> int:
         layers = [*pairwise((self.dense, *self.bottom, self.dim)), *pairwise((self.interaction, *self.top))]
         weights = sum((n_in + 1) * n_out for n_in, n_out in layers)
-        rows = self.num_cat * min(self.rows, self.batch * self.bag) * self.dim
+        rows = self.num_cat * rows_of_table * self.dim
         indices = self.batch * self.num_cat * (self.bag + 1)
         return 4 * (weights + rows + self.batch * (self.dense + self.top[-1])) + 8 * indices
 

@@ -60,7 +60,8 @@ def test_the_work_of_a_request() -> None:
     assert work_ratio(small, small) == 1
     assert work_ratio(small, large) == large.multiply_adds / small.multiply_adds
     more_ids = Cell(1, 1, dim=2, bag=300, rows=2, dense=1, bottom=(1,), top=(1,))
-    assert work_ratio(small, more_ids) == more_ids.least_bytes / small.least_bytes
+    assert (more_ids.least_bytes, more_ids.named_bytes) == (4 * 16 + 8 * 301, 4 * (10 + 600 + 2) + 8 * 301)
+    assert work_ratio(small, more_ids) == more_ids.named_bytes / small.named_bytes
 
 
 def test_a_series_takes_the_cells_of_its_axis_only() -> None:
