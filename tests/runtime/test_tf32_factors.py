@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,26 @@ class Branches(Chain):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         hidden = torch.relu(self.first(x))
         return self.last(hidden), torch.cumsum(hidden, 1), hidden
+
+
+class PairDots(nn.Module):
+    """A bottom layer, dot products of pairs of it and of bags, and a large layer on both."""
+
+    def __init__(self, bottom: int) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        self.bottom = nn.Linear(bottom, 64)
+        self.tables = nn.ModuleList(nn.EmbeddingBag(20, 64, mode="sum") for _ in range(26))
+        pairs = torch.tril_indices(27, 27, -1)
+        self.register_buffer("high", pairs[0])
+        self.register_buffer("low", pairs[1])
+        self.top = nn.Linear(64 + pairs.shape[1], WIDTH)
+
+    def forward(self, x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        dense = torch.relu(self.bottom(x))
+        features = torch.stack([dense, *(table(ids[k]) for k, table in enumerate(self.tables))], 1)
+        dots = torch.bmm(features, features.transpose(1, 2))[:, self.high, self.low]
+        return self.top(torch.cat([dense, dots], 1))
 
 
 def by_rounding(model: Chain, x: torch.Tensor) -> torch.Tensor:
@@ -124,3 +145,35 @@ def test_fp32_rounds_nothing(cache_dir: Path) -> None:
     program = compiled(Chain(), torch.randn(ROWS, WIDTH), cache_dir, "fp32")
     assert rounding_of(program) == []
     assert "round_tf32" not in program.report(ir=True)
+
+
+# With 16 inputs the bottom layer is part of the row program, with 4096 a kernel before it.
+@torch.no_grad()
+@pytest.mark.parametrize("bottom", [16, 4096])
+def test_row_programs_round_what_they_store_for_products(cache_dir: Path, bottom: int) -> None:
+    model = PairDots(bottom).eval()
+    x, ids = torch.randn(ROWS, bottom) / bottom**0.5, torch.randint(0, 20, (26, ROWS, 2))
+    exported = torch.export.export(model, (x, ids))
+    options = {"target": "emulate", "architecture": "sm_90a", "cache_dir": cache_dir}
+    program = dlrmc.compile(exported, precision="tf32", **options)
+    assert rounding_of(program)[-1] == "// To TF32, x is rounded by its writer, w at load."
+    exact = copy.deepcopy(model).double()(x.double(), ids)
+    found = program(x, ids).double()
+    assert (found - exact).square().mean().sqrt() < 1e-3 * exact.square().mean().sqrt()
+    plain = dlrmc.compile(exported, precision="fp32", **options)
+    assert (plain(x, ids) - exact).square().mean().sqrt() < 1e-6 * exact.square().mean().sqrt()
+
+
+@torch.no_grad()
+def test_what_a_row_program_returns_is_not_rounded(cache_dir: Path) -> None:
+    class Returning(PairDots):
+        def forward(self, x: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return super().forward(x, ids), torch.relu(self.bottom(x))
+
+    model = Returning(16).eval()
+    x, ids = torch.randn(ROWS, 16), torch.randint(0, 20, (26, ROWS, 2))
+    options = {"target": "emulate", "architecture": "sm_90a", "cache_dir": cache_dir}
+    program = dlrmc.compile(torch.export.export(model, (x, ids)), precision="tf32", **options)
+    assert rounding_of(program) == ["// To TF32, x is rounded here, w at load."]
+    dense = program(x, ids)[1]
+    assert not torch.equal(dense.double(), nearest_tf32(dense))

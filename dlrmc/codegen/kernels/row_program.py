@@ -23,6 +23,7 @@ from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
 from dlrmc.codegen.rows.quantized_stage import emit_quantized_stage
 from dlrmc.codegen.rows.stage_text import TENSOR_INCLUDES, StageContext, StageText
+from dlrmc.codegen.rows.tf32_values import ROUNDED_INCLUDE, take_roundings, tf32_factors
 from dlrmc.codegen.rows.tile_windows import TilePlaces
 from dlrmc.codegen.rows.weight_copies import WeightCopies
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
@@ -53,6 +54,7 @@ class RowProgram(KernelImpl):
         threads = kernel.attributes.int("threads") or DEFAULT_THREADS
         while True:
             tile = cut_tile(kernel, rows)
+            rounded = take_roundings(tile.graph)
             form_kernels(tile.graph, as_stages=True)
             grid = min(tile.count, context.limits.multiprocessors)
             indirect = frozenset(
@@ -66,7 +68,7 @@ class RowProgram(KernelImpl):
                 is_persistent=tile.count > grid,
             )
             if layout.shared_bytes <= context.limits.shared_bytes_per_block:
-                return _Emission(kernel, context, tile, layout, threads, grid).source()
+                return _Emission(kernel, context, tile, layout, rounded, threads, grid).source()
             if rows == 1 or kernel.attributes.int("rows"):
                 raise CodegenError(
                     f"row program %{kernel.name}",
@@ -87,7 +89,14 @@ def choose_rows(kernel: Node, limits: DeviceLimits) -> int:
 
 class _Emission:
     def __init__(
-        self, kernel: Node, context: KernelContext, tile: Tile, layout: Layout, threads: int, grid: int
+        self,
+        kernel: Node,
+        context: KernelContext,
+        tile: Tile,
+        layout: Layout,
+        rounded: tuple[bool, ...],
+        threads: int,
+        grid: int,
     ) -> None:
         self._kernel = kernel
         self._context = context
@@ -99,7 +108,7 @@ class _Emission:
         self._stages = StageContext(
             name=context.name,
             threads=threads,
-            places=TilePlaces(tile, layout, context, signature),
+            places=TilePlaces(tile, layout, context, signature, rounded),
             tables=ConstantTables(context.name),
             sites=FaultSites(kernel.body, context),
             precision=context.precision,
@@ -117,6 +126,7 @@ class _Emission:
         body = [
             "extern __shared__ __align__(16) unsigned char dlrmc_shared[];",
             *self._stages.places.slot_reads,
+            *self._stages.places.rounded_pointers,
             *self._buffers(),
             *self._tiles(phases),
             *(END_OF_BLOCK if sites else ()),
@@ -130,16 +140,18 @@ class _Emission:
             "}",
         ]
         includes = tuple(dict.fromkeys(name for text in texts for name in text.includes))
+        rounding = (ROUNDED_INCLUDE,) if self._stages.places.rounded_pointers else ()
         return KernelSource(
             self._context.name,
             "\n".join(lines),
-            ("views.cuh", "weights.cuh", *includes),
+            ("views.cuh", "weights.cuh", *rounding, *includes),
             self._grid,
             self._threads,
             self._layout.shared_bytes,
             signature.params,
             sites,
             self._stages.tensor_products if any(name in TENSOR_INCLUDES for name in includes) else "",
+            tf32_factors=tf32_factors(self._tile, self._context.precision),
         )
 
     def _buffers(self) -> Iterator[str]:

@@ -32,6 +32,7 @@ class Window:
         alignment_bytes: what the pointer is known to be a multiple of.
         is_const: whether the kernel only reads it.
         count: the C expression of the number of elements where it comes with the call; empty else.
+        storage: the C type of the elements where it is not that of the dtype.
     """
 
     dtype: DType
@@ -42,11 +43,12 @@ class Window:
     alignment_bytes: int
     is_const: bool = True
     count: str = ""
+    storage: str = ""
 
     @property
     def element(self) -> str:
         """The C type that a view's pointer points to."""
-        return f"{'const ' if self.is_const else ''}{STORAGE_TYPES[self.dtype]}"
+        return f"{'const ' if self.is_const else ''}{self.storage or STORAGE_TYPES[self.dtype]}"
 
     @property
     def start(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dlrmc.codegen.kernels.tile_text import offset_by
 from dlrmc.codegen.kernels.windows import Window
 from dlrmc.codegen.rows.layout import Layout
+from dlrmc.codegen.rows.tf32_values import ROUNDED_TYPE
 from dlrmc.codegen.signature import Signature
 from dlrmc.codegen.source import KernelContext
 from dlrmc.errors import CodegenError
@@ -41,12 +42,14 @@ class TilePlaces:
         layout: its plan.
         context: of the kernel.
         signature: of the kernel.
+        rounded: for each result, whether it is rounded to TF32 as it is stored.
     """
 
     tile: Tile
     layout: Layout
     context: KernelContext
     signature: Signature
+    rounded: tuple[bool, ...]
 
     def of(self, value: Node) -> Place:
         """Where a stage reads a value: a tile's input from the tile's first row on."""
@@ -94,6 +97,23 @@ class TilePlaces:
             read for read in self.signature.slot_reads if any(f" {name} = " in read for name in by_rows)
         )
 
+    @property
+    def rounded_pointers(self) -> tuple[str, ...]:
+        """The pointers through which rounded results are stored."""
+        names = zip(self.signature.result_names, self.rounded, strict=True)
+        pointer = f"{ROUNDED_TYPE}* const"
+        return tuple(
+            f"{pointer} {_rounded_name(name)} = reinterpret_cast<{pointer}>({name});"
+            for name, is_rounded in names
+            if is_rounded
+        )
+
+    def is_rounded(self, stage: Node) -> bool:
+        """Whether a stage rounds its result as it stores it."""
+        if stage in self.layout.homes:
+            return False
+        return self.rounded[self.tile.graph.outputs.index(stage)]
+
     def result(self, stage: Node) -> Place:
         """Where a stage writes its result: its home, or where it is returned."""
         return self.of(stage) if stage in self.layout.homes else self.returned(stage)
@@ -107,9 +127,13 @@ class TilePlaces:
         alignments = self.context.result_alignments
         size_bytes = stage.type.dtype.size_bytes
         alignment_bytes = math.gcd(alignments[number] if alignments else size_bytes, step * size_bytes)
-        return Place(
-            offset_by(self.signature.result_names[number], ("first_row", step)), strides, alignment_bytes
-        )
+        name = self.signature.result_names[number]
+        pointer = _rounded_name(name) if self.rounded[number] else name
+        return Place(offset_by(pointer, ("first_row", step)), strides, alignment_bytes)
+
+
+def _rounded_name(result: str) -> str:
+    return f"{result}_{ROUNDED_TYPE}"
 
 
 class TileWindows:
@@ -157,4 +181,13 @@ class TileWindows:
                 expected=f"strides that show {anchor.type} without a copy",
             )
         alignment = place.alignment_bytes
-        return Window(anchor.type.dtype, place.pointer, 0, anchor.shape, strides, alignment, is_const=False)
+        return Window(
+            anchor.type.dtype,
+            place.pointer,
+            0,
+            anchor.shape,
+            strides,
+            alignment,
+            is_const=False,
+            storage=ROUNDED_TYPE if self._places.is_rounded(self._stage) else "",
+        )
