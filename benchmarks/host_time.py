@@ -18,16 +18,20 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import nn
 
 import dlrmc
 from dlrmc.compile import build
+from dlrmc.compile import compile as compile_program
 from dlrmc.dynamo import backend
 from dlrmc.options import Options
+from dlrmc.runtime.address_reader import make_address_reader
 from dlrmc.runtime.addresses import AddressMap
 from dlrmc.runtime.compiled import Compiled
 from dlrmc.runtime.cuda_driver import CudaDriver
@@ -36,7 +40,6 @@ from dlrmc.runtime.cuda_module import SERVICE_KERNELS, LoadedKernels
 from dlrmc.runtime.cuda_program import CudaProgram
 from dlrmc.runtime.kernel_graph import KernelLaunch
 from dlrmc.runtime.load import fault_log
-from dlrmc.runtime.metadata_guard import MetadataGuard
 from dlrmc.runtime.torch_internals import addresses_of, empty_maker
 from dlrmc.runtime.weights import Residents
 
@@ -129,8 +132,17 @@ def compile_without_gpu(exported: Any) -> Compiled:
         LoadedKernels(handles, ()),
         LoadedKernels(dict.fromkeys(SERVICE_KERNELS, 1), ()),
         Residents(made.plan.residents, made.program.weights, torch.device("cpu")),
+        made.options.cache_dir,
     )
-    return Compiled(made, CudaExecutor(program, fault_log(made)))
+    executor = CudaExecutor(program, fault_log(made))
+    # As torch's allocator on a GPU, other than the C library's, gives back the memory of dropped results.
+    executor.makers = [cycle([make(), make()]).__next__ for make in executor.makers]
+    return Compiled(made, executor)
+
+
+def compile_graph_without_gpu(exported: Any, **options: Any) -> Compiled:
+    """Stands for the compiler behind torch.compile."""
+    return compile_without_gpu(exported)
 
 
 def measure(call: Callable[[int], Any], wait: Callable[[], None]) -> str:
@@ -176,23 +188,25 @@ def measure_parts(compiled: Compiled, inputs: tuple[Any, ...], wait: Callable[[]
     """Print what the parts of a call cost by themselves."""
     binder, executor = compiled._binder, compiled._executor
     assert isinstance(executor, CudaExecutor)
-    tensors = binder.flatten(inputs, {}).tensors
-    guard = MetadataGuard()
-    guard.learn(tensors)
-    addresses, plan = addresses_of(tensors), binder._plan
+    flatten, read = binder.positional, executor.slots.read
+    assert flatten is not None
+    tensors = flatten(inputs)
+    assert tensors is not None
+    metadata, found, addresses = binder.guard.newest, read(tensors), addresses_of(tensors)
+    read_in_python = make_address_reader(len(tensors), None)
     make = empty_maker(executor._program.plan.outputs[0].type, executor.device)
     table = executor._program.new_table()
     cells = executor._program.addresses.cell_pointers(addresses, [0])
     out_type = executor._program.plan.outputs[0].type
-    report("  flattening", measure(lambda number: plan.leaves(inputs, {}), wait))
-    report("  flattening and metadata", measure(lambda number: binder.flatten(inputs, {}), wait))
-    report("  metadata", measure(lambda number: guard.accepts(tensors), wait))
-    report("  addresses read", measure(lambda number: addresses_of(tensors) == addresses, wait))
+    report("  flattening", measure(lambda number: flatten(inputs), wait))
+    report("  metadata", measure(lambda number: metadata(tensors), wait))
+    report("  addresses", measure(lambda number: read(tensors) == found, wait))
+    report("  addresses, loop in Python", measure(lambda number: read_in_python(tensors) == found, wait))
     report("  a result", measure(lambda number: make(), wait))
     empty = measure(lambda number: torch.empty(out_type.shape, device=executor.device), wait)
     report("  a result by torch.empty", empty)
     report("  a table written", measure(lambda number: table.write(cells, 0), wait))
-    report("  the executor's run", measure(lambda number: executor.run(tensors, is_ready=True), wait))
+    report("  the executor's run", measure(lambda number: executor.run([*tensors], is_ready=True), wait))
 
 
 def measure_backend(
@@ -201,16 +215,18 @@ def measure_backend(
     """Print what a call through torch.compile costs, and what it costs with a backend that does nothing."""
     with torch.no_grad():
         result = (model(*inputs),)
-        torch._dynamo.reset()
-        empty = torch.compile(model, backend=lambda graph, examples: lambda *args: result, fullgraph=True)
-        empty(*inputs)
-        report("torch.compile, nothing behind it", measure(lambda number: empty(*inputs), wait))
-        if not compiles:
-            return
-        torch._dynamo.reset()
-        call = torch.compile(model, backend=backend, fullgraph=True)
-        call(*inputs)
-        report("torch.compile, dlrmc behind it", measure(lambda number: call(*inputs), wait))
+        backends: dict[str, Any] = {"nothing": lambda graph, examples: lambda *args: result, "dlrmc": backend}
+        with patch(
+            "dlrmc.dynamo.compile_program", compile_program if compiles else compile_graph_without_gpu
+        ):
+            for name, behind in backends.items():
+                for what, compiled in (("torch.compile", model), ("  of model.forward", model.forward)):
+                    torch._dynamo.reset()
+                    call = torch.compile(compiled, backend=behind, fullgraph=True)
+                    call(*inputs)
+                    report(
+                        f"{what}, {name} behind it", measure(lambda number, call=call: call(*inputs), wait)
+                    )
         torch._dynamo.reset()
 
 

@@ -69,7 +69,7 @@ def backend(
             expected="inference only: dlrmc computes no gradients",
             hint="call the model under torch.no_grad() or torch.inference_mode(), or requires_grad_(False)",
         )
-    return GraphCalls(graph, example_inputs, given, is_strict=chosen.strict)
+    return GraphCalls(graph, example_inputs, given, is_strict=chosen.strict).call
 
 
 @dataclass(frozen=True)
@@ -115,18 +115,16 @@ class GraphCalls:
         self._keys = self._numbers, self._sizes
         if self._counts:  # the numbers of ids are no part of the key, as long as no program needs them
             self._keys = self._without_counts(placeholders)
+        self._is_dynamic = bool(self._numbers or self._sizes)
         self._latest: dict[tuple[Any, ...], _Program] = {}
         self._known: OrderedDict[tuple[Any, ...], _Program] = OrderedDict()
 
-    def __call__(self, *args: Any) -> Any:
+    def call(self, *args: Any) -> Any:
         """The graph's results, a tuple."""
-        if self._is_eager:
-            return self._graph(*args)
-        sizes, weights = self._sizes_of(args), tuple(self._pick_weights(args))
-        program = self._latest.get(sizes)
+        program = self._latest.get(self._sizes_of(args) if self._is_dynamic else ())
         # Dynamo may call one graph for several modules.
-        if program is None or not all(map(is_, program.weights, weights)):
-            program = self._find(weights, args)
+        if program is None or not all(map(is_, program.weights, self._pick_weights(args))):
+            program = None if self._is_eager else self._find(tuple(self._pick_weights(args)), args)
             if program is None:
                 return self._graph(*args)
         return program.compiled.call_positional(tuple(self._pick_tensors(args)))

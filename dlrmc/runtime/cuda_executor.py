@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,7 +27,7 @@ from dlrmc.runtime.quick_call import (
 )
 from dlrmc.runtime.shared_weights import SharedWeights
 from dlrmc.runtime.stream_order import StreamOrder
-from dlrmc.runtime.tensors import ALIGNMENT_BYTES, is_direct, make_direct
+from dlrmc.runtime.tensors import is_direct, make_direct
 from dlrmc.runtime.torch_internals import addresses_of, data_ptr, empty_maker
 
 # Output addresses that are remembered: two alternate where a caller keeps the last result, a few more where
@@ -177,7 +176,7 @@ class CudaExecutor:
             if outputs is None:
                 outputs = [make() for make in self.makers]
             addresses = tuple(map(data_ptr, outputs))
-            found = self.slots.read(kept)
+            found = self.slots.read(tuple(kept))
             slot = self.slots.find(found, addresses)
             if slot is None:
                 slot, kept = self.write(kept, found, addresses, stream)
@@ -191,8 +190,8 @@ class CudaExecutor:
         return outputs
 
     def write(
-        self, inputs: list[torch.Tensor], found: list[int], outputs: tuple[int, ...], stream: int
-    ) -> tuple[GraphSlot, list[torch.Tensor]]:
+        self, inputs: Sequence[torch.Tensor], found: bytes, outputs: tuple[int, ...], stream: int
+    ) -> tuple[GraphSlot, Sequence[torch.Tensor]]:
         """The slot of a call at new addresses, and the tensors to keep until the launch.
 
         Args:
@@ -201,9 +200,9 @@ class CudaExecutor:
             outputs: addresses of the outputs.
             stream: where the call will run.
         """
-        if reduce(or_, found[: len(inputs)], 0) % ALIGNMENT_BYTES:
+        if not self.slots.is_aligned(found):
             inputs = [make_direct(tensor.detach()) for tensor in inputs]
-            found = self.slots.read(inputs)
+            found = self.slots.read(tuple(inputs))
         return self.slots.write(found, outputs, stream), inputs
 
     def record_capture(
@@ -258,8 +257,8 @@ class CudaExecutor:
         with self.lock, self.driver.entered():
             stream = self.driver.current_stream(self.driver.index)
             self.order.follow(stream)
-            kept = list(inputs)
-            slot, _ = self.write(kept, self.slots.read(kept), tuple(addresses_of(outputs)), stream)
+            found = self.slots.read(tuple(inputs))
+            slot, _ = self.write(inputs, found, tuple(addresses_of(outputs)), stream)
             if self.order.is_foreign:
                 self.order.record()
             return slot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -38,6 +39,7 @@ class CudaProgram:
         kernels: the emitted kernels.
         service: the runtime's own.
         residents: weights, constants and derived values.
+        cache_dir: of what is compiled for the host; None where nothing is.
     """
 
     driver: CudaDriver
@@ -46,6 +48,7 @@ class CudaProgram:
     kernels: LoadedKernels
     service: LoadedKernels
     residents: Residents
+    cache_dir: Path | None = None
 
     @property
     def device(self) -> torch.device:
@@ -94,4 +97,5 @@ def load_program(
         kernels = load_kernels(cache.get(module.text, arch), [k.name for k in module.kernels])
         allow_shared_memory(kernels, {k.name: k.shared_bytes for k in module.kernels})
         service = load_kernels(cache.get(service_source(), arch), SERVICE_KERNELS)
-    return CudaProgram(CudaDriver(residents.device), plan, addresses, kernels, service, residents)
+    driver = CudaDriver(residents.device)
+    return CudaProgram(driver, plan, addresses, kernels, service, residents, cache.directory)

@@ -7,13 +7,12 @@ structures are tuples, lists and dictionaries; for those a plan of a few small f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 # Appends the leaves of a value to a list; False where the value has another structure.
 Flattener = Callable[[Any, list[Any]], bool]
 # The leaves of positional arguments; None where they have another structure.
-Positional = Callable[[Sequence[Any]], list[Any] | None]
+Positional = Callable[[tuple[Any, ...]], tuple[Any, ...] | None]
 # For each argument None, or the type and length of a flat sequence.
 _Shallow = list[tuple[type | None, int]]
 
@@ -33,21 +32,24 @@ class FlatteningPlan:
         self._args = [_flattener(value, is_leaf) for value in args]
         self._kwargs = [(name, _flattener(value, is_leaf)) for name, value in kwargs.items()]
         self._shallow = _shallow_args(args, kwargs, is_leaf)
+        self._quick = self.positional
 
     @property
     def positional(self) -> Positional | None:
         """The quick way to the leaves of positional arguments; None where the structure takes more."""
         if self._shallow is None:
             return None
-        read = _plain_leaves if all(kind is None for kind, _count in self._shallow) else _shallow_leaves
-        return partial(read, self._shallow, len(self._shallow))
+        if all(kind is None for kind, _count in self._shallow):
+            return _plain_positional(len(self._shallow))
+        return _shallow_positional(self._shallow)
 
     def leaves(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
         """The leaves, or None where the structure is another, or one that this plan cannot tell."""
         if len(args) != len(self._args) or len(kwargs) != len(self._kwargs):
             return None
-        if self._shallow is not None:
-            return _shallow_leaves(self._shallow, len(self._shallow), args)
+        if self._quick is not None:
+            found = self._quick(tuple(args))
+            return None if found is None else [*found]
         leaves: list[Any] = []
         for flatten, value in zip(self._args, args):  # noqa: B905 - equal lengths, checked above
             if not flatten(value, leaves):
@@ -58,22 +60,30 @@ class FlatteningPlan:
         return leaves
 
 
-def _shallow_leaves(shallow: _Shallow, count: int, args: Sequence[Any]) -> list[Any] | None:
-    if len(args) != count:
-        return None
-    leaves: list[Any] = []
-    for (kind, length), value in zip(shallow, args):  # noqa: B905 - equal lengths, checked above
-        if kind is None:
-            leaves.append(value)
-        elif type(value) is kind and len(value) == length:
-            leaves += value
-        else:
-            return None
+def _plain_positional(count: int) -> Positional:
+    def leaves(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        return args if len(args) == count else None
+
     return leaves
 
 
-def _plain_leaves(shallow: _Shallow, count: int, args: Sequence[Any]) -> list[Any] | None:
-    return [*args] if len(args) == count else None
+def _shallow_positional(shallow: _Shallow) -> Positional:
+    count = len(shallow)
+
+    def leaves(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if len(args) != count:
+            return None
+        found: list[Any] = []
+        for (kind, length), value in zip(shallow, args):  # noqa: B905 - equal lengths, checked above
+            if kind is None:
+                found.append(value)
+            elif type(value) is kind and len(value) == length:
+                found += value
+            else:
+                return None
+        return tuple(found)
+
+    return leaves
 
 
 def _shallow_args(

@@ -7,16 +7,15 @@ of output addresses a call with known inputs is one graph launch and writes noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import struct
 from typing import Any
 
 import torch
 
+from dlrmc.runtime.address_reader import AddressReader, make_address_reader
 from dlrmc.runtime.counted_inputs import CountedInputs
 from dlrmc.runtime.cuda_program import CudaProgram
-from dlrmc.runtime.torch_internals import addresses_of
-
-Read = Callable[[Sequence[torch.Tensor]], list[int]]
+from dlrmc.runtime.tensors import ALIGNMENT_BYTES
 
 
 class GraphSlot:
@@ -29,7 +28,7 @@ class GraphSlot:
 
     def __init__(self, program: CudaProgram, arena: torch.Tensor, faults: int) -> None:
         self.table = program.new_table()
-        self.inputs: list[int] | None = None
+        self.inputs: bytes | None = None
         launches = program.launches(arena, self.table, faults)
         self._graph: Any = program.driver.make_graph(launches) if launches else None
         self.handle: int = self._graph.handle if launches else 0
@@ -45,33 +44,45 @@ class GraphSlots:
         count: how many slots.
 
     Attributes:
-        read: what a table must hold of a call's inputs: their addresses, then the numbers of elements of the
-            counted ones.
+        read: what a table must hold of the tensors of a call, a tuple, as 64-bit words: their addresses, then
+            the numbers of elements of the counted ones. One thread at a time.
     """
 
     def __init__(self, program: CudaProgram, arena: torch.Tensor, faults: int, count: int) -> None:
+        inputs, counted = len(program.plan.inputs), program.plan.counted
         self._cells = program.addresses.cell_pointers
-        self._input_count = len(program.plan.inputs)
-        self._counts = CountedInputs(program.plan.counted).counts
-        self.read: Read = self._read_counted if program.plan.counted else addresses_of
+        self._input_count = inputs
+        self._words = struct.Struct(f"={inputs + len(counted)}Q")
+        self._misaligned = int.from_bytes(
+            self._words.pack(*[ALIGNMENT_BYTES - 1] * inputs, *[0] * len(counted))
+        )
+        self._addresses = make_address_reader(inputs, program.cache_dir)
+        self._counts = CountedInputs(counted).counts
+        self._pack_counts = struct.Struct(f"={len(counted)}Q").pack
+        self.read: AddressReader = self._read_counted if counted else self._addresses
         made = [GraphSlot(program, arena, faults) for _ in range(count)]
         self._by_outputs: dict[tuple[int, ...], GraphSlot] = {(-n,): slot for n, slot in enumerate(made, 1)}
 
-    def _read_counted(self, inputs: Sequence[torch.Tensor]) -> list[int]:
-        return addresses_of(inputs) + self._counts(inputs)
+    def _read_counted(self, inputs: tuple[torch.Tensor, ...]) -> bytes:
+        return self._addresses(inputs) + self._pack_counts(*self._counts(inputs))
 
-    def find(self, inputs: list[int], outputs: tuple[int, ...]) -> GraphSlot | None:
+    def is_aligned(self, inputs: bytes) -> bool:
+        """Whether kernels can read all these inputs, as `read`, where they lie."""
+        return not int.from_bytes(inputs) & self._misaligned
+
+    def find(self, inputs: bytes, outputs: tuple[int, ...]) -> GraphSlot | None:
         """The slot whose table holds these inputs, as `read`, and addresses of outputs."""
         slot = self._by_outputs.get(outputs)
         return slot if slot is not None and slot.inputs == inputs else None
 
-    def write(self, inputs: list[int], outputs: tuple[int, ...], stream: int) -> GraphSlot:
+    def write(self, inputs: bytes, outputs: tuple[int, ...], stream: int) -> GraphSlot:
         """A slot whose table holds these inputs and outputs for what comes next on the stream."""
         slots = self._by_outputs
         slot = slots.pop(outputs) if outputs in slots else slots.pop(next(iter(slots)))
         slots[outputs] = slot
         slot.inputs = None  # unknown, should the write fail
-        addresses, counts = inputs[: self._input_count], inputs[self._input_count :]
+        words = self._words.unpack(inputs)
+        addresses, counts = words[: self._input_count], words[self._input_count :]
         slot.table.write(self._cells(addresses, outputs, counts), stream)
         slot.inputs = inputs
         return slot

@@ -40,7 +40,8 @@ def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeigh
 
     Left to the long way: keywords, constants and nested structures among the arguments, tensors unlike those
     of the last good call, weights written since, captures, faults that wait to be raised, another stream than
-    that of the last call, a stream that others own, several GPUs.
+    that of the last call, a stream that others own, several GPUs. CUDA captures no call on its default stream
+    (handle 0), so that one is not asked.
 
     Args:
         executor: runs the program, and raises no faults in the call that has them.
@@ -66,17 +67,15 @@ def make_quick_call(executor: CudaExecutor, binder: Binder, weights: SharedWeigh
 
     def call(args: tuple[Any, ...]) -> Any:
         inputs = flatten(args)
-        if inputs is None or not guard.newest(*inputs):
+        if inputs is None or not guard.newest(inputs):
             return None
         if weights.watched and tuple(map(_version, weights.watched)) != weights.versions:
             return None
         if count_check is not None:
             count_check.check(inputs)
         with lock:
-            if news[0] or is_capturing():
-                return None
             stream = current_stream(index)
-            if stream != order.last or order.is_foreign:
+            if news[0] or stream != order.last or order.is_foreign or (stream and is_capturing()):
                 return None
             outputs = [make() for make in makers]
             addresses = tuple(map(data_ptr, outputs))
@@ -115,10 +114,8 @@ def make_quick_step(executor: CudaExecutor, handle: int, weights: SharedWeights)
         if weights.watched and tuple(map(_version, weights.watched)) != weights.versions:
             return False
         with lock:
-            if news[0] or is_capturing():
-                return False
             stream = current_stream(index)
-            if stream != order.last or order.is_foreign:
+            if news[0] or stream != order.last or order.is_foreign or (stream and is_capturing()):
                 return False
             launch_graph(handle, stream)
             executor.calls += 1

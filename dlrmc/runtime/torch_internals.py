@@ -18,10 +18,19 @@ from dlrmc.runtime.tensors import TORCH_DTYPES
 # A method descriptor: `map` calls it without a look-up of the name for each tensor.
 data_ptr: Callable[[torch.Tensor], int] = torch._C.TensorBase.data_ptr
 
+# Takes a tuple of tensors.
+MetadataCheck = Callable[[tuple[Any, ...]], bool]
+
 
 def addresses_of(tensors: Sequence[torch.Tensor]) -> list[int]:
     """The address of each tensor's first element; 0 for an empty one."""
     return [*map(data_ptr, tensors)]
+
+
+def data_ptr_function() -> int | None:
+    """The address of a C function `void* (PyObject* tensor)`, as `data_ptr`; None where torch has none."""
+    guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    return getattr(guards, "_torchinductor_pyobject_tensor_data_ptr", None)
 
 
 def empty_maker(kind: TensorType, device: torch.device) -> Callable[[], torch.Tensor]:
@@ -37,23 +46,39 @@ def empty_maker(kind: TensorType, device: torch.device) -> Callable[[], torch.Te
     return partial(quick, tuple(kind.shape), tuple(packed_strides(kind.shape)), dtype)
 
 
-def metadata_check(tensors: Sequence[torch.Tensor], counted: Sequence[int] = ()) -> Callable[..., bool]:
+def metadata_check(tensors: Sequence[torch.Tensor], counted: Sequence[int] = ()) -> MetadataCheck:
     """A function of as many tensors: whether each has the class, dtype, device, shape and strides of these.
 
-    The size of dimension 0 of the tensors at the places `counted` does not matter. It says no to some that
-    would do, never yes to others: to one tensor passed twice, and to tensors of another autograd or inference
-    mode.
+    The size of dimension 0 of the tensors at the places `counted` does not matter. It never says yes to
+    others, but may say no to some that would do: to tensors of another autograd or inference mode.
     """
-    guards: Any = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-    if guards is None or not hasattr(guards, "TensorGuards"):
+    try:
+        return _tensor_matches(tensors, counted)
+    except (ImportError, AttributeError, TypeError):
         readers = [_metadata_of_any_count if n in counted else _metadata for n in range(len(tensors))]
         wanted = [read(tensor) for read, tensor in zip(readers, tensors, strict=True)]
-        return lambda *found: all(read(t) == w for read, t, w in zip(readers, found, wanted, strict=True))
-    sizes: list[list[int | None]] = [list(tensor.shape) for tensor in tensors]
-    for place in counted:
-        sizes[place][0] = None
-    strides = [list(tensor.stride()) for tensor in tensors]
-    return guards.TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides).check
+        return lambda found: all(read(t) == w for read, t, w in zip(readers, found, wanted, strict=True))
+
+
+def _tensor_matches(tensors: Sequence[torch.Tensor], counted: Sequence[int]) -> MetadataCheck:
+    """The check by which torch.compile guards its own graphs, over a tuple.
+
+    Raises:
+        ImportError, AttributeError, TypeError: this release of torch has none, or another one.
+    """
+    from torch._C._dynamo import guards
+    from torch._dynamo.guards import GuardManagerType
+
+    root: Any = guards.RootGuardManager()
+    for place, tensor in enumerate(tensors):
+        sizes: list[int | None] = list(tensor.shape)
+        if place in counted:
+            sizes[0] = None
+        name, keys = f"tensor {place}", torch._C._dispatch_keys(tensor)
+        item = root.tuple_getitem_manager(place, name, tensor, GuardManagerType.GUARD_MANAGER)
+        strides = list(tensor.stride())
+        item.add_tensor_match_guard(tensor, sizes, strides, name, [name], None, type(tensor), keys)
+    return root.check
 
 
 def _metadata(tensor: Any) -> Any:

@@ -133,5 +133,6 @@ def compile_on_fake_cuda(build: Build) -> tuple[Compiled, FakeDriver]:
         LoadedKernels(handles, ()),
         LoadedKernels(service, ()),
         Residents(build.plan.residents, build.program.weights, CPU),
+        build.options.cache_dir,
     )
     return Compiled(build, CudaExecutor(program, fault_log(build))), driver

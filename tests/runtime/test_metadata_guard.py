@@ -10,7 +10,7 @@ from dlrmc.runtime.metadata_guard import MetadataGuard
 def internals(request, monkeypatch):
     """With torch's quick functions, and as with a torch that lacks them."""
     if request.param == "public":
-        monkeypatch.delattr(torch._C._dynamo.guards, "TensorGuards")
+        monkeypatch.delattr(torch._C._dynamo.guards, "RootGuardManager")
         monkeypatch.delattr(torch._C._dynamo.guards, "_empty_strided_cpu")
     return request.param
 

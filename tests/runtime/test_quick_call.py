@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +62,36 @@ def test_ordinary_calls_take_it(lookup: tuple[Compiled, FakeDriver]) -> None:
     assert [event[0] for event in driver.events].count("graph") == 4
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda driver: setattr(driver, "captures", True),
-        lambda driver: setattr(driver, "stream", 7),
-    ],
-    ids=["a capture", "another stream"],
-)
-def test_captures_and_other_streams_go_the_long_way(
-    change: Callable[[FakeDriver], None], lookup: tuple[Compiled, FakeDriver]
-) -> None:
+def test_captures_go_the_long_way(lookup: tuple[Compiled, FakeDriver]) -> None:
     compiled, driver = lookup
-    change(driver)
+    driver.stream = 7
+    compiled(DENSE, IDS)
+    agree(compiled._quick((DENSE, IDS)))
+    driver.captures = True
+    assert compiled._quick((DENSE, IDS)) is None
+    agree(compiled(DENSE, IDS))
+    assert compiled.stats()["without_graph"] == 1
+
+
+def test_the_default_stream_cannot_be_captured_and_is_not_asked(lookup: tuple[Compiled, FakeDriver]) -> None:
+    original, driver = lookup
+    asked: list[int] = []
+    driver.is_capturing = lambda: bool(asked.append(driver.stream))
+    compiled = original.replica()
+    compiled(DENSE, IDS)
+    asked.clear()
+    agree(compiled._quick((DENSE, IDS)))
+    assert asked == []
+    driver.stream = 7
+    compiled(DENSE, IDS)
+    asked.clear()
+    agree(compiled._quick((DENSE, IDS)))
+    assert asked == [7]
+
+
+def test_another_stream_goes_the_long_way(lookup: tuple[Compiled, FakeDriver]) -> None:
+    compiled, driver = lookup
+    driver.stream = 7
     assert compiled._quick((DENSE, IDS)) is None
     agree(compiled(DENSE, IDS))
 
