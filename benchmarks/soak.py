@@ -1,14 +1,14 @@
 """Many calls with changing inputs, batches and streams: every answer right, and memory flat.
 
-    python benchmarks/soak.py                                  # 100,000 calls on a GPU
-    python benchmarks/soak.py --target emulate --calls 500     # the same without a GPU
+    python -m benchmarks.soak                                  # 100,000 calls on a GPU of its own
+    python -m benchmarks.soak --seconds 40                     # as many as fit
+    python -m benchmarks.soak --target emulate --calls 500     # the same without a GPU
 
 A call takes a request at random from a pool: another batch, other numbers of ids, other values. Its tensors
 are at random the pool's own, fresh ones at new addresses, or ones that stay in place and are written before
 the call; results are at random fresh ones or the caller's own (`out=`), some kept for a while; each call is
 on one of several streams. Every answer is compared with what eager PyTorch gave for the same values. Memory
-is taken down at equal steps: torch's allocator, what the driver says is in use, and the resident set of the
-process. It is flat where the last third needs no more than the third before.
+is taken down at equal steps, and judged by `benchmarks/memory.py`.
 
 The exit status is 1 where an answer was wrong or memory grew.
 """
@@ -16,7 +16,7 @@ The exit status is 1 where an answer was wrong or memory grew.
 from __future__ import annotations
 
 import argparse
-import gc
+import math
 import random
 import sys
 import time
@@ -32,6 +32,7 @@ from torch import nn
 from torch.export import Dim
 
 import dlrmc
+from benchmarks.memory import Memory, growth, leaks, read_memory
 from dlrmc.runtime.compiled import Compiled
 
 TABLES, ROWS, WIDTH = 3, 1000, 8
@@ -43,11 +44,6 @@ STREAMS = 3
 STEPS = 20
 # Relative and absolute: sums of other orders.
 TOLERANCE = (1e-4, 1e-5)
-# Growth that is no leak: the allocator of the C library rounds up.
-RSS_SLACK_MB = 16.0
-DEVICE_SLACK_MB = 0.1
-# torch's allocator takes memory in segments of up to 20 MB.
-DRIVER_SLACK_MB = 20.0
 
 
 class Recommender(nn.Module):
@@ -178,49 +174,23 @@ class Lane:
                 self.answers.compare(*self._kept.popleft())
 
 
-@dataclass(frozen=True)
-class Memory:
-    """MB held: by torch's allocator on the device, by all on the device, by the process on the host."""
-
-    device: float
-    driver: float
-    rss: float
-
-
-def read_memory(device: str) -> Memory:
-    """What is held now, after all work is done."""
-    gc.collect()
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    rss = pages * 4096 / 2**20
-    if device != "cuda":
-        return Memory(0.0, 0.0, rss)
-    torch.cuda.synchronize()
-    free, total = torch.cuda.mem_get_info()
-    return Memory(torch.cuda.memory_allocated() / 2**20, (total - free) / 2**20, rss)
-
-
-def growth(readings: list[Memory]) -> Memory:
-    """How much more the last third needs at most than the third before."""
-    third = max(len(readings) // 3, 1)
-    early, late = readings[-2 * third : -third] or readings[:1], readings[-third:]
-    return Memory(
-        *(
-            max(getattr(each, name) for each in late) - max(getattr(each, name) for each in early)
-            for name in ("device", "driver", "rss")
-        )
-    )
-
-
-def is_flat(readings: list[Memory]) -> bool:
-    """Whether memory did not grow by more than what is no leak."""
-    grown = growth(readings)
-    return grown.device <= DEVICE_SLACK_MB and grown.driver <= DRIVER_SLACK_MB and grown.rss <= RSS_SLACK_MB
-
-
 def soak(
-    calls: int, target: str = "cuda", *, seed: int = 0, cache_dir: Path | None = None
+    calls: int,
+    target: str = "cuda",
+    *,
+    seed: int = 0,
+    seconds: float = math.inf,
+    cache_dir: Path | None = None,
 ) -> Iterator[tuple[int, int, float, Memory]]:
-    """Run the calls; after each of STEPS equal parts (calls made, answers wrong, us a call, memory)."""
+    """Run the calls; after each of STEPS equal parts (calls made, answers wrong, us a call, memory).
+
+    Args:
+        calls: at most so many.
+        target: of the compiler.
+        seed: of the choice of requests.
+        seconds: no call begins later than so long after the first.
+        cache_dir: of compiled modules.
+    """
     device = "cuda" if target == "cuda" else "cpu"
     model = Recommender().eval().to(device)
     compiled = compile_model(model, device, target, cache_dir)
@@ -237,9 +207,10 @@ def soak(
             streams = [torch.cuda.default_stream(), *(torch.cuda.Stream() for _ in range(STREAMS - 1))]
         lanes = [Lane(pool, stream, device) for stream in streams]
         made = 0
+        end = time.perf_counter() + seconds
         for step in range(1, STEPS + 1):
             start, first = time.perf_counter(), made
-            while made < calls * step // STEPS:
+            while made < calls * step // STEPS and time.perf_counter() < end:
                 chance.choice(lanes).call(compiled, chance)
                 made += 1
             for lane in lanes:
@@ -247,9 +218,11 @@ def soak(
             memory = read_memory(device)
             time_us = (time.perf_counter() - start) / max(made - first, 1) * 1e6
             yield made, sum(lane.answers.wrong for lane in lanes), time_us, memory
+            if time.perf_counter() >= end:
+                break
         compiled.check()
         compared = sum(lane.answers.compared for lane in lanes)
-        assert compared == calls == compiled.calls, (compared, calls, compiled.calls)
+        assert compared == made == compiled.calls, (compared, made, compiled.calls)
 
 
 def main() -> int:
@@ -260,26 +233,31 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=100_000)
     parser.add_argument("--target", default="cuda", choices=["cuda", "emulate", "reference"])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="make no more calls after this long")
+    parser.add_argument("--shared", action="store_true", help="other processes use the GPU, too")
     given = parser.parse_args()
-    print("|   calls | wrong | us/call | torch MB | device MB | host RSS MB |")
-    print("| ------: | ----: | ------: | -------: | --------: | ----------: |")
+    print("|   calls | wrong | us/call | live MB | reserved MB |  GPU MB | RSS MB |")
+    print("| ------: | ----: | ------: | ------: | ----------: | ------: | -----: |")
     readings: list[Memory] = []
-    wrong = 0
-    for made, wrong, time_us, memory in soak(given.calls, given.target, seed=given.seed):
+    made = wrong = 0
+    total_us = 0.0
+    for done, wrong, time_us, memory in soak(
+        given.calls, given.target, seed=given.seed, seconds=given.seconds
+    ):
         print(
-            f"| {made:7d} | {wrong:5d} | {time_us:7.1f} | {memory.device:8.3f} | {memory.driver:9.1f} | "
-            f"{memory.rss:11.1f} |",
+            f"| {done:7d} | {wrong:5d} | {time_us:7.1f} | {memory.live:7.3f} | {memory.reserved:11.1f} | "
+            f"{memory.gpu:7.1f} | {memory.rss:6.1f} |",
             flush=True,
         )
         readings.append(memory)
-    grown = growth(readings)
-    print(
-        f"grown in the last third: torch {grown.device:+.3f}, device {grown.driver:+.1f}, "
-        f"host {grown.rss:+.1f} MB"
-    )
-    is_good = is_flat(readings) and not wrong
-    print("every answer right, memory flat" if is_good else "FAILED")
-    return 0 if is_good else 1
+        total_us += time_us * (done - made)
+        made = done
+    print("grown in the last third, MB:", ", ".join(f"{k} {v:+.3f}" for k, v in growth(readings).items()))
+    print(f"{made} calls, each with its comparison: {made / total_us * 1e6:.0f} a second")
+    grown = leaks(readings, shares_gpu=given.shared)
+    findings = [f"{wrong} wrong answers"] * bool(wrong) + [f"{kind} grew" for kind in grown]
+    print(f"FAILED: {', '.join(findings)}" if findings else "every answer right, memory flat")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":
