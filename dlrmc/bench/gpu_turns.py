@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dlrmc.bench.gpu_access import Turn
 
@@ -19,14 +19,14 @@ class GpuTurns:
 
     Args:
         grant: tells a member that what it asked for is granted.
-        stop: makes a member stand still.
+        stop: makes members stand still, and returns when they do.
         go_on: undoes `stop`.
     """
 
     def __init__(
         self,
         grant: Callable[[Member], None],
-        stop: Callable[[Member], None],
+        stop: Callable[[Sequence[Member]], None],
         go_on: Callable[[Member], None],
     ) -> None:
         self._grant, self._stop, self._go_on = grant, stop, go_on
@@ -39,7 +39,7 @@ class GpuTurns:
         """A member begins."""
         self._members.append(member)
         if self._is_quiet:
-            self._stop(member)
+            self._stop([member])
 
     def leave(self, member: Member) -> None:
         """A member has ended, whatever it had or wanted."""
@@ -77,9 +77,7 @@ class GpuTurns:
 
     def _be_quiet(self) -> None:
         self._is_quiet = True
-        for member in self._members:
-            if member != self._holder:
-                self._stop(member)
+        self._stop([member for member in self._members if member != self._holder])
 
     def _be_loud(self) -> None:
         if not self._is_quiet:

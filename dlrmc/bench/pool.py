@@ -19,6 +19,7 @@ from dlrmc.bench.gpu_access import Turn
 from dlrmc.bench.gpu_turns import GpuTurns
 from dlrmc.bench.progress import SILENT, Progress
 from dlrmc.bench.records import CsvFile, Row
+from dlrmc.bench.standstill import wait_for_standstill
 from dlrmc.bench.sweep import failed_row
 from dlrmc.bench.tasks import Task, in_tuning_order
 from dlrmc.bench.variants import Variant
@@ -88,9 +89,12 @@ class _Worker:
             self.link.send(message)
 
     def signal(self, number: signal.Signals) -> None:
-        """To the worker and the compilers that it has started."""
+        """To the worker and the compilers that it has started; to it alone before it heads a group."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
+            try:
+                os.killpg(self.process.pid, number)
+            except ProcessLookupError:
+                os.kill(self.process.pid, number)
 
 
 class _Pool:
@@ -113,7 +117,7 @@ class _Pool:
         self._threads = 1
         self._turns = GpuTurns(
             grant=lambda number: self._workers[number].tell(Granted()),
-            stop=lambda number: self._workers[number].signal(signal.SIGSTOP),
+            stop=self._stop,
             go_on=lambda number: self._workers[number].signal(signal.SIGCONT),
         )
 
@@ -143,6 +147,13 @@ class _Pool:
         process.start()
         theirs.close()
         self._workers[number] = _Worker(number, process, ours)
+        self._turns.join(number)
+
+    def _stop(self, numbers: Sequence[int]) -> None:
+        workers = [self._workers[number] for number in numbers]
+        for worker in workers:
+            worker.signal(signal.SIGSTOP)
+        wait_for_standstill({worker.process.pid for worker in workers})
 
     def _hear(self, worker: _Worker) -> None:
         """Handle one message of a worker, or its end."""
@@ -160,7 +171,6 @@ class _Pool:
                 self._turns.handle(worker.number, message)
             case Hello():
                 worker.hello = message
-                self._turns.join(worker.number)
             case Next():
                 self._hand_out(worker)
             case Row():

@@ -71,7 +71,7 @@ def serve(link: Any, make_bench: MakeBench, variants: Sequence[Variant], threads
     gpu = SharedGpuAccess(ask, lambda: benches[0].timer.synchronize() if benches else None)
     bench = make_bench(gpu)
     benches.append(bench)
-    link.send(Hello(bench.origin))  # from here on it can be stopped while others take times
+    link.send(Hello(bench.origin))
     if bench.device.type == "cuda":
         make_first_uses(bench.device)
     gc.freeze()  # what is imported is never garbage: the collections before times are taken need not see it

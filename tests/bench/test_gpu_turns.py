@@ -17,7 +17,7 @@ class Table:
     def __post_init__(self) -> None:
         self.turns = GpuTurns(
             grant=lambda member: self.log.append(("grant", member)),
-            stop=lambda member: self.log.append(("stop", member)),
+            stop=lambda members: self.log.extend(("stop", member) for member in members),
             go_on=lambda member: self.log.append(("go on", member)),
         )
         for member in (0, 1, 2):
