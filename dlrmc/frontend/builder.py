@@ -126,9 +126,7 @@ class Builder:
             return node
         return self.op("expand", (node,), {"shape": tuple(shape)})
 
-    def slice(
-        self, node: Node, dim: int, start: int, stop: int, step: int = 1, *, name: str | None = None
-    ) -> Node:
+    def slice(self, node: Node, dim: int, start: int, stop: int, step: int = 1) -> Node:
         """A range of one dimension, bounds already normal; no node where it is all."""
         if (start, stop, step) == (0, node.shape[dim], 1):
             return node

@@ -7,7 +7,6 @@ a number can come with each call; every other size is part of what is compiled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import getitem
 from typing import Any
 
 import sympy
@@ -15,6 +14,8 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
+
+from dlrmc.frontend.liveness import live_nodes
 
 # By the names under which they stand at canon; the first result alone does not show the number of ids.
 BAG_TARGETS = (
@@ -41,7 +42,8 @@ def id_count_symbols(canon: ExportedProgram, shapes: Sequence[Sequence[Any]]) ->
         for symbol in symbols
         if len(shape) != 1 or not _plain_symbol(shape[0])
     }
-    seen = {symbol for node in canon.graph.nodes if not _is_blind(node) for symbol in _node_symbols(node)}
+    live = [node for node in live_nodes(list(canon.graph.nodes)) if not _is_blind(node)]
+    seen = {symbol for node in live for symbol in _node_symbols(node)}
     return frozenset(vectors - elsewhere - seen)
 
 
@@ -60,9 +62,7 @@ def _plain_symbol(size: Any) -> frozenset[sympy.Symbol]:
 
 def _is_blind(node: fx.Node) -> bool:
     """Whether what comes out of a node does not depend on how many ids there are, whatever its type says."""
-    if node.op == "placeholder" or str(node.target) in BAG_TARGETS:
-        return True
-    return node.target is getitem and not node.users
+    return node.op == "placeholder" or str(node.target) in BAG_TARGETS
 
 
 def _node_symbols(node: fx.Node) -> Iterator[sympy.Symbol]:

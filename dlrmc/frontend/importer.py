@@ -10,10 +10,12 @@ import torch
 from torch import fx
 
 from dlrmc.errors import FrontendError, TypeRuleError, UnsupportedOp
+from dlrmc.frontend.at_canon import IN_PLACE
 from dlrmc.frontend.aten import IMPORTERS, naming
 from dlrmc.frontend.builder import Builder, Parts, Value
 from dlrmc.frontend.call import Call, schema_arguments
 from dlrmc.frontend.dtypes import dtype_of_torch
+from dlrmc.frontend.liveness import live_nodes
 from dlrmc.frontend.refusal import Refused
 from dlrmc.frontend.source import source_of
 from dlrmc.frontend.symbols import Sizes
@@ -41,10 +43,11 @@ class Importer:
         self.unsupported: list[UnsupportedOp] = []
 
     def run(self, nodes: list[fx.Node]) -> None:
-        """Import every call, in order; refusals go to `unsupported`."""
+        """Import every call that something reads, in order; refusals go to `unsupported`."""
+        live = live_nodes(nodes)
         for node in nodes:
-            if node.target is operator.getitem and not node.users:
-                continue  # an export lists every result of an op, read or not
+            if node not in live:
+                continue
             if node.op == "call_function":
                 self._values[node] = self._attempt(node)
             elif node.op not in ("placeholder", "output"):
@@ -77,7 +80,7 @@ class Importer:
         if isinstance(val, int | float | bool):
             return val
         target = _target(node)
-        importer = IMPORTERS.get(target)
+        importer = IMPORTERS.get(IN_PLACE.get(target, target))
         if importer is None:
             raise Refused("dlrmc has no such op")
         arguments = schema_arguments(node, [self.value(a) for a in node.args], self.value_map(node.kwargs))

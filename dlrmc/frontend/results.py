@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, OutputKind
 
 from dlrmc.errors import UnusedInputWarning
+from dlrmc.frontend.liveness import live_nodes
 from dlrmc.frontend.program import ConstantOutput, InputOutput, UserOutput, ValueOutput
 from dlrmc.frontend.signature import is_constant, user_input_specs
 from dlrmc.frontend.symbols import Sizes
@@ -56,9 +57,9 @@ def erase_unread(graph: Graph) -> None:
 
 def warn_of_unread(program: ExportedProgram, paths: Sequence[str], stacklevel: int) -> tuple[str, ...]:
     """Warn once, naming all tensor inputs that no op reads; the message is returned, if any."""
-    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    read = {node.name for node in live_nodes(list(program.graph.nodes)) if node.op == "placeholder"}
     pairs = zip(paths, user_input_specs(program), strict=True)
-    unread = [path for path, spec in pairs if not is_constant(spec) and not nodes[spec.arg.name].users]
+    unread = [path for path, spec in pairs if not is_constant(spec) and spec.arg.name not in read]
     if not unread:
         return ()
     plural = "s" if len(unread) > 1 else ""

@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 
 from dlrmc.errors import UnsupportedOp
+from dlrmc.frontend.at_canon import writes_through_dropout
 from dlrmc.frontend.aten.embedding import MAX_NORM_REASON
 from dlrmc.frontend.aten.noop import DROPOUT_REASON
 from dlrmc.frontend.aten.normalise import TRAINING_REASON
@@ -36,11 +37,17 @@ def screen(program: ExportedProgram) -> list[UnsupportedOp]:
     """The ops of a program, as the user exported it, that can never be taken."""
     refused: list[UnsupportedOp] = []
     for node in program.graph.nodes:
-        check = _SCREEN.get(str(node.target)) if node.op == "call_function" else None
-        reason = check(schema_arguments(node, node.args, node.kwargs)) if check else ""
+        reason = _reason(node) if node.op == "call_function" else ""
         if reason:
             refused.append(UnsupportedOp(str(node.target), node.name, source_of(node), reason))
     return refused
+
+
+def _reason(node: fx.Node) -> str:
+    if writes_through_dropout(node):
+        return "writes to what dropout returned, which is in evaluation the value that dropout was given"
+    check = _SCREEN.get(str(node.target))
+    return check(schema_arguments(node, node.args, node.kwargs)) if check else ""
 
 
 def mutations(program: ExportedProgram, nodes: Mapping[str, fx.Node]) -> list[UnsupportedOp]:

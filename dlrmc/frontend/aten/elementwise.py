@@ -259,5 +259,5 @@ IMPORTERS = (
         clamp,
     ),
     (("aten.clamp.Tensor", "aten.clamp_min.Tensor", "aten.clamp_max.Tensor"), clamp_tensor),
-    (("aten._to_copy.default", "aten.to.dtype"), cast),
+    (("aten._to_copy.default", "aten.to.device", "aten.to.dtype", "aten.to.dtype_layout"), cast),
 )

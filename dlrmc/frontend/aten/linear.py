@@ -29,14 +29,28 @@ def addmm(builder: Builder, call: Call) -> Node:
 
 def mm(builder: Builder, call: Call) -> Node:
     """A product of two matrices; one by a transposed weight is a linear without bias, and is named so."""
-    right = call.tensor("mat2")
+    return _mm(builder, call.tensor("self"), call.tensor("mat2"), None)
+
+
+def _mm(builder: Builder, left: Node, right: Node, name: str | None) -> Node:
     is_linear = right.is_op("permute") and right.inputs[0].is_op("weight")
-    return builder.op("mm", (call.tensor("self"), right), name="linear" if is_linear else None)
+    return builder.op("mm", (left, right), name="linear" if is_linear else name)
 
 
 def bmm(builder: Builder, call: Call) -> Node:
     """A product of two stacks of matrices."""
     return builder.op("bmm", (call.tensor("self"), call.tensor("mat2")))
+
+
+def matmul(builder: Builder, call: Call) -> Node:
+    """One product of matrices, or one of each pair in two stacks; canon has spelled all other forms."""
+    left, right = call.tensor("self"), call.tensor("other")
+    ranks = {left.type.rank, right.type.rank}
+    if ranks not in ({2}, {3}) or left.shape[:-2] != right.shape[:-2]:
+        raise Refused(f"matmul of shapes {list(left.shape)} and {list(right.shape)}")
+    if left.type.rank == 2:
+        return _mm(builder, left, right, "mm")
+    return builder.op("bmm", (left, right), name="bmm")
 
 
 def baddbmm(builder: Builder, call: Call) -> Node:
@@ -90,6 +104,7 @@ IMPORTERS = (
     (("aten.addmm.default",), addmm),
     (("aten.mm.default",), mm),
     (("aten.bmm.default",), bmm),
+    (("aten.matmul.default",), matmul),
     (("aten.baddbmm.default",), baddbmm),
     (("aten.mv.default",), mv),
     (("aten.dot.default",), dot),

@@ -22,12 +22,12 @@ def permute(builder: Builder, call: Call) -> Node:
 
 
 def transpose(builder: Builder, call: Call) -> Node:
-    """Two dimensions swapped; of `t`, the first two."""
+    """Two dimensions swapped; of `t`, the first two, of `mT`, the last two."""
     x = call.tensor("self")
     if x.type.rank < 2:
         return x
     first, second = (
-        normal_dim(call.get(name, default), x.type.rank) for name, default in (("dim0", 0), ("dim1", 1))
+        normal_dim(call.get(name, default), x.type.rank) for name, default in (("dim0", -2), ("dim1", -1))
     )
     perm = list(range(x.type.rank))
     perm[first], perm[second] = second, first
@@ -85,10 +85,15 @@ def select(builder: Builder, call: Call) -> Node:
 
 
 def unbind(builder: Builder, call: Call) -> Parts:
-    """Every index of a dimension."""
+    """Every index of a dimension, as torch spells it: a slice of one, without its dimension."""
     x = call.tensor("self")
     dim = normal_dim(call["dim"], x.type.rank)
-    return Parts(lambda index: builder.op("select", (x,), {"dim": dim, "index": index}), x.shape[dim])
+    shape = tuple(size for d, size in enumerate(x.shape) if d != dim)
+
+    def item(index: int) -> Node:
+        return builder.view(builder.slice(x, dim, index, index + 1), shape)
+
+    return Parts(item, x.shape[dim])
 
 
 def cat(builder: Builder, call: Call) -> Node:
@@ -101,11 +106,12 @@ def cat(builder: Builder, call: Call) -> Node:
 
 
 def stack(builder: Builder, call: Call) -> Node:
-    """Values one after the other along a new dimension."""
+    """Values one after the other along a new dimension, as torch spells it: by one view where one will do."""
     dim = normal_dim(call.get("dim", 0), call.type.rank)
-    shape = [1 if d == dim else size for d, size in enumerate(call.shape)]
-    parts = [builder.inner_view(builder.cast(p, call.dtype), shape) for p in call.tensors("tensors")]
-    return builder.cat(parts, dim)
+    parts = [builder.cast(part, call.dtype) for part in call.tensors("tensors")]
+    if dim < call.type.rank - 1:
+        return builder.inner_view(builder.cat(parts, dim), call.shape)
+    return builder.cat([builder.inner_view(part, (*part.shape, 1)) for part in parts], dim)
 
 
 def split_by_sizes(builder: Builder, call: Call) -> Parts:
@@ -120,6 +126,12 @@ def split(builder: Builder, call: Call) -> Parts:
     length = call["split_size"]
     count = max(-(-size // length), 1) if length else 1
     return _split(builder, call, [min(length, size - length * k) for k in range(count)])
+
+
+def chunk(builder: Builder, call: Call) -> Parts:
+    """Ranges of the lengths that the results have."""
+    dim = normal_dim(call["dim"], call.tensor("self").type.rank)
+    return _split(builder, call, [result.shape[dim] for result in call.results if result is not None])
 
 
 def _split(builder: Builder, call: Call, lengths: list[int]) -> Parts:
@@ -179,8 +191,8 @@ IMPORTERS = (
         view,
     ),
     (_all("permute.default", "permute_copy.default"), permute),
-    (_all("transpose.int", "t.default", "transpose_copy.int", "t_copy.default"), transpose),
-    (_all("expand.default", "expand_copy.default"), expand),
+    (_all("transpose.int", "t.default", "mT.default", "transpose_copy.int", "t_copy.default"), transpose),
+    (_all("expand.default", "expand_as.default", "expand_copy.default"), expand),
     (_all("repeat.default"), repeat),
     (_all("slice.Tensor", "slice_copy.Tensor"), slice_),
     (_all("narrow.default", "narrow_copy.default"), narrow),
@@ -190,6 +202,7 @@ IMPORTERS = (
     (_all("stack.default"), stack),
     (_all("split_with_sizes.default", "split_with_sizes_copy.default"), split_by_sizes),
     (_all("split.Tensor", "split_copy.Tensor"), split),
+    (_all("chunk.default"), chunk),
     (_all("constant_pad_nd.default"), pad),
     (_all("copy.default"), copy),
 )
