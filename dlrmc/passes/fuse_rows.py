@@ -25,7 +25,7 @@ from dlrmc.passes.long_gathers import without_long_gathers
 from dlrmc.passes.pad_weights import pad_weights
 from dlrmc.passes.pass_types import PassResult
 from dlrmc.passes.product_epilogues import epilogues_apart
-from dlrmc.passes.row_runs import row_bytes, runs_with_room
+from dlrmc.passes.row_runs import peak_row_bytes, runs_with_room
 from dlrmc.passes.row_stages import has_stage
 from dlrmc.passes.row_tags import tag_rows
 
@@ -76,8 +76,7 @@ def _layers_apart(graph: Graph, members: frozenset[Node], batch: int) -> frozens
     apart: set[Node] = set()
     for region in _fitting_regions(graph, members, batch):
         layers = [node for node in region.nodes if node.is_op("linear")]
-        bytes_of_row = sum(row_bytes(node, batch) for node in region.nodes)
-        apart.update(layers_apart(layers, batch, bytes_of_row))
+        apart.update(layers_apart(layers, batch, peak_row_bytes(graph, region.nodes, batch)))
     return frozenset(apart)
 
 

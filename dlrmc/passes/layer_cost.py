@@ -35,7 +35,7 @@ def layers_apart(layers: Sequence[Node], batch: int, row_bytes: int) -> list[Nod
     Args:
         layers: all its `linear` nodes.
         batch: rows of the whole batch.
-        row_bytes: what a row of all intermediates of the program takes.
+        row_bytes: what a row of the intermediates takes that live at one time.
     """
     rows = _tile_rows(batch, row_bytes)
     tiles = -(-batch // rows)

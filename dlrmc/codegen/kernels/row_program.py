@@ -15,6 +15,7 @@ from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.impl import KernelImpl
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.tile_text import indented, tile_rows
+from dlrmc.codegen.rows.attention_stage import emit_attention_stage
 from dlrmc.codegen.rows.bag_stage import emit_bag_stage
 from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of
 from dlrmc.codegen.rows.linear_stage import emit_linear_stage
@@ -31,6 +32,7 @@ from dlrmc.codegen.signature import build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Graph, Node
+from dlrmc.passes.attention import form_attention
 from dlrmc.passes.form_kernels import form_kernels
 from dlrmc.schedule.limits import DeviceLimits
 from dlrmc.schedule.row_tiles import Tile, cut_tile
@@ -55,6 +57,7 @@ class RowProgram(KernelImpl):
         while True:
             tile = cut_tile(kernel, rows)
             rounded = take_roundings(tile.graph)
+            form_attention(tile.graph)
             form_kernels(tile.graph, as_stages=True)
             grid = min(tile.count, context.limits.multiprocessors)
             indirect = frozenset(
@@ -190,6 +193,8 @@ class _Emission:
                 return emit_pairwise_stage(stage, anchor, tiles[0], context)
             case "bmm":
                 return emit_bmm_stage(stage, anchor, (tiles[0], tiles[1]), context)
+            case "attention":
+                return emit_attention_stage(stage, context)
             case "embedding_bag":
                 return emit_bag_stage(stage, anchor, context)
             case "quantized_bag":

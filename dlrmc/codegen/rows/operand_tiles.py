@@ -21,6 +21,8 @@ TENSOR_PRODUCTS = 24 * 1024
 TENSOR_PAIR_PRODUCTS = 64 * 1024
 # A warp keeps sums of 16 features with all others in registers.
 MOST_TENSOR_FEATURES = 68
+# Views that show all elements of a value once.
+REORDERING_VIEWS = ("view", "permute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,26 @@ def home_strides(value: Node, part: Part) -> tuple[int, ...] | None:
 
     Args:
         value: a result of another stage.
-        part: whose value is `value` itself, or all of it in another shape.
+        part: whose value is `value` itself, or all of it in another shape or with its dimensions reordered.
 
     Returns:
         None where the part's strides cannot show the value in its own shape.
     """
     if value.type.numel != part.value.type.numel:
         raise CodegenError(f"%{value.name}", found=str(value.type), expected=f"all of {part.value.type}")
-    return reshape_strides(part.value.shape, part.strides, value.shape)
+    node, strides = part.value, part.strides
+    while node.is_op(*REORDERING_VIEWS):
+        below = node.inputs[0]
+        shown = _strides_below(node, strides, below.shape)
+        if shown is None:
+            return None
+        node, strides = below, shown
+    return reshape_strides(node.shape, strides, value.shape)
+
+
+def _strides_below(view: Node, strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Where the elements of what a view shows stand if those of the view stand at these strides."""
+    if view.is_op("view"):
+        return reshape_strides(view.shape, strides, shape)
+    perm = view.attributes.ints("perm")
+    return tuple(strides[perm.index(axis)] for axis in range(len(perm)))

@@ -9,6 +9,7 @@ from dlrmc.codegen.rows.bag_sources import SOURCE_ELEMENTS, has_sources
 from dlrmc.codegen.rows.bag_unit import most_sources, table_unit
 from dlrmc.codegen.rows.layout import Copy, Home, Layout, PlacedTile, SharedBuffer, anchor_of
 from dlrmc.codegen.rows.operand_tiles import (
+    REORDERING_VIEWS,
     OperandTile,
     Part,
     home_strides,
@@ -24,6 +25,8 @@ from dlrmc.ir.types import DType
 from dlrmc.schedule.arena import Interval, pack
 
 INPUT_PHASE = -1
+# Stages that read their operands where they are.
+READ_IN_PLACE = ("map", "attention")
 # Fewer bags of fewer tables are read soonest by threads that have the pointers in their code.
 FEWEST_TABLES = 3
 FEWEST_BAGS = 16
@@ -68,7 +71,7 @@ class _Planner:
         kernels = [node for node in self._stages.nodes if node.is_op("kernel")]
         for stage in kernels:
             anchor = anchor_of(stage)
-            wanted = operand_tiles(anchor) if stage.attributes.str("impl") != "map" else ()
+            wanted = () if stage.attributes.str("impl") in READ_IN_PLACE else operand_tiles(anchor)
             self._tiles[stage] = tuple(self._place(stage, tile) for tile in wanted)
         for stage in kernels:
             if stage not in self._homes and self._stages.users(stage):
@@ -101,7 +104,7 @@ class _Planner:
     def _live_in(self, placed: PlacedTile, part: Part, outer: Mapping[Node, Node]) -> bool:
         """Let the value behind a part live in the tile, where it is a whole result that has no home yet."""
         root = part.value
-        while root.is_op("view"):
+        while root.is_op(*REORDERING_VIEWS):
             root = root.inputs[0]
         value = outer.get(root)
         if value is None or not value.is_op("kernel") or value in self._homes:
@@ -245,6 +248,8 @@ class _Planner:
 
 def _can_write(stage: Node, strides: tuple[int, ...]) -> bool:
     """Whether the stage can write its value at these strides: as its anchor shows it, a product by rows."""
+    if stage.attributes.str("impl") in READ_IN_PLACE:
+        return True
     anchor = anchor_of(stage)
     shown = reshape_strides(stage.shape, strides, anchor.shape)
     if shown is None or not anchor.is_op("linear"):

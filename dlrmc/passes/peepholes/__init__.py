@@ -5,7 +5,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from dlrmc.passes.peepholes import activation, elementwise, embedding, identity, interaction, linear, views
+from dlrmc.passes.peepholes import (
+    activation,
+    attention,
+    elementwise,
+    embedding,
+    identity,
+    interaction,
+    linear,
+    views,
+)
 from dlrmc.passes.rule import Rule
 
 THEMES: Final = MappingProxyType(
@@ -17,6 +26,7 @@ THEMES: Final = MappingProxyType(
         "activation": activation.RULES,
         "embedding": embedding.RULES,
         "interaction": interaction.RULES,
+        "attention": attention.RULES,
     }
 )
 
