@@ -13,6 +13,7 @@ from torch.export.graph_signature import InputKind, InputSpec
 
 from dlrmc.errors import FrontendError
 from dlrmc.frontend.builder import MAX_CONST_ELEMENTS
+from dlrmc.frontend.constants import MAX_FOLDED_ELEMENTS
 from dlrmc.frontend.dtypes import array_of_tensor, dtype_of_torch
 from dlrmc.frontend.program import ConstantInput, TensorInput, UserInput
 from dlrmc.frontend.refusal import Refused
@@ -141,8 +142,16 @@ def _find_tensor(program: ExportedProgram, target: str) -> torch.Tensor:
 
 def _is_baked(spec: InputSpec, tensor: torch.Tensor, dtype: DType) -> bool:
     if dtype in (DType.I64, DType.I32, DType.BOOL):
-        return tensor.numel() <= MAX_BAKED_ELEMENTS
+        return tensor.numel() <= MAX_BAKED_ELEMENTS or _repeats_small_row(spec, tensor)
     return spec.kind is InputKind.CONSTANT_TENSOR and tensor.numel() <= MAX_CONST_ELEMENTS
+
+
+def _repeats_small_row(spec: InputSpec, tensor: torch.Tensor) -> bool:
+    """Whether a constant that the export lifted repeats one row, as the positions of a whole batch do."""
+    is_lifted = spec.kind is InputKind.CONSTANT_TENSOR and tensor.dim() > 1
+    if not is_lifted or not tensor.numel() or tensor.numel() > MAX_FOLDED_ELEMENTS:
+        return False
+    return tensor[0].numel() <= MAX_BAKED_ELEMENTS and bool((tensor == tensor[:1]).all())
 
 
 def _identity(tensor: torch.Tensor) -> tuple[Any, ...]:

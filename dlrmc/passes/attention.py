@@ -2,8 +2,8 @@
 
     scores = bmm(q, k); weights = softmax(f(scores)) or f(scores); bmm(weights, v)
 
-with elementwise `f`: scales, masks, positions. The stage of a row program computes all of it without storing a
-score (attention.cuh), so that what lies between the products takes no memory of a tile.
+with elementwise `f`: scales, masks, positions. The stage of a row program computes all of it without storing
+a score (attention.cuh), so that what lies between the products takes no memory of a tile.
 """
 
 from __future__ import annotations

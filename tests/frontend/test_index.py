@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from dlrmc.frontend import import_program
+from dlrmc.frontend.leaves import MAX_BAKED_ELEMENTS
 from tests.frontend.imported import Family, assert_equals_eager, evaluate_imported, run_family
 
 X = torch.arange(60.0).reshape(3, 4, 5)
@@ -84,3 +85,26 @@ def test_index_tables_are_read_into_the_graph_and_float_buffers_are_weights() ->
     assert sorted(imported.baked) == ["i", "j", "lifted_tensor_0"]
     assert list(imported.weights) == ["scale"]
     np.testing.assert_allclose(evaluate_imported(imported, (X,), {}), Held()(X).numpy())
+
+
+class Positions(nn.Module):
+    """Positions of a whole batch as an attribute, which the export lifts."""
+
+    def __init__(self, positions: torch.Tensor) -> None:
+        super().__init__()
+        self.positions = positions
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.positions
+
+
+def test_a_large_lifted_constant_is_read_where_it_repeats_one_row() -> None:
+    repeated = torch.arange(50).repeat(2000, 1)
+    assert repeated.numel() > MAX_BAKED_ELEMENTS
+    other = repeated.clone()
+    other[7, 7] = 0
+    for positions, is_baked in ((repeated, True), (other, False)):
+        program = torch.export.export(Positions(positions), (torch.ones(2000, 50),))
+        imported = import_program(program)
+        assert bool(imported.baked) is is_baked
+        assert bool(imported.weights) is not is_baked

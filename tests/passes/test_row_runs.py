@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dlrmc.ir.graph import Graph
 from dlrmc.passes.form_kernels import POINTERS_MAX
-from dlrmc.passes.row_runs import runs_with_room
+from dlrmc.passes.row_runs import LARGEST_ROW_BYTES, peak_row_bytes, runs_with_room
 from tests.passes.rule_case import graph_of
 
 
@@ -56,3 +56,49 @@ def test_one_op_that_reads_too_much_is_a_run_of_its_own() -> None:
         )
     )
     assert runs_of(graph) == [["y"], ["z"]]
+
+
+def peak(text: str) -> int:
+    graph = graph_of(text)
+    nodes = [node for node in graph.nodes if not node.is_op("input", "weight", "const")]
+    return peak_row_bytes(graph, nodes, 4)
+
+
+def test_values_share_memory_that_do_not_live_at_one_time() -> None:
+    chain = """
+        input %x : f32[4,10]
+        %a = exp(%x) : f32[4,10]
+        %v = view(%a) {shape=[4,2,5]} : f32[4,2,5]
+        %b = sin(%v) : f32[4,2,5]
+        %c = abs(%b) : f32[4,2,5]
+        %d = neg(%c) : f32[4,2,5]
+        return %d
+    """
+    assert peak(chain) == 2 * 40
+    assert peak(chain.replace("return %d", "return %d, %a")) == 3 * 40
+
+
+def test_scores_take_no_memory() -> None:
+    attention = """
+        input %x : f32[4,9,2]
+        %e = exp(%x) : f32[4,9,2]
+        %z = bmm(%e, %e) {trans_b=true} : f32[4,9,9]
+        %p = softmax(%z) {dim=2} : f32[4,9,9]
+        %o = bmm(%p, %e) : f32[4,9,2]
+        return %o
+    """
+    assert peak(attention) == 2 * 72
+    assert peak(attention.replace("return %o", "return %o, %z")) > 2 * 324
+
+
+def test_a_product_has_a_copy_of_what_it_reads_from_outside() -> None:
+    width = LARGEST_ROW_BYTES // 4 + 4
+    graph = graph_of(f"""
+        input %x : f32[4,{width}]
+        weight %w : f32[3,{width}] = "w"
+        %a = exp(%x) : f32[4,{width}]
+        %b = linear(%a, %w) : f32[4,3]
+        %c = sin(%b) : f32[4,3]
+        return %c
+    """)
+    assert runs_of(graph) == [["a"], ["b"], ["c"]]

@@ -1,16 +1,16 @@
 // Stage: o[e, m, d] = sum over n of weight(e, m, n) * v[e, n, d], where the weights are the softmax over n of
 // score(q[e, m] . k[e, n], e, m, n), or these scores themselves   (IR: bmm, elementwise ops, softmax, bmm)
 //
-// No score is stored: a thread keeps QUERIES queries and their results in registers, and goes through the keys
-// in chunks of KEYS. With NORMALISED it keeps the largest score so far and the sum of the powers, and turns
-// what it has to a new largest score once a chunk (Milakov and Gimelshein, "Online normalizer calculation for
-// softmax", arXiv:1805.02867). A row all of whose scores are -inf is NaN, as in torch; with ZERO_MASKED it is
-// zero.
+// No score is stored: a thread keeps QUERIES queries and their results in registers, and goes through the
+// keys in chunks of KEYS. With NORMALISED it keeps the largest score so far and the sum of the powers, and
+// turns what it has to a new largest score once a chunk (Milakov and Gimelshein, "Online normalizer
+// calculation for softmax", arXiv:1805.02867). A row all of whose scores are -inf is NaN, as in torch; with
+// ZERO_MASKED it is zero.
 //
-// LANES neighbouring lanes share their queries: each has every LANES-th pack of D and of E, and a butterfly of
-// shuffles adds their parts of the products. Threads of one entry read the same keys at the same time, which
-// is one broadcast. q, k, v and o are EntryViews; the columns of q and k move in packs of QK_PACK, those of v
-// and o in packs of V_PACK. Needs whole warps; any number may run the stage. No barrier.
+// LANES neighbouring lanes share their queries: each has every LANES-th pack of D and of E, and a butterfly
+// of shuffles adds their parts of the products. Threads of one entry read the same keys at the same time,
+// which is one broadcast. q, k, v and o are EntryViews; the columns of q and k move in packs of QK_PACK,
+// those of v and o in packs of V_PACK. Needs whole warps; any number may run the stage. No barrier.
 //
 // requires: views.cuh reduce.cuh math.cuh
 #ifndef DLRMC_CODEGEN_CUDA_ATTENTION_CUH

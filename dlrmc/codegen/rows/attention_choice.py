@@ -9,7 +9,8 @@ from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 # Floats of queries and results that a thread keeps: with the scores of a chunk they fit its registers.
 _MOST_KEPT = 64
 _MOST_KEYS = 8
-# Instructions for a score besides its products: scale, largest, power, sum. Cycles of a pack from shared memory.
+# Instructions for a score besides its products (scale, largest, power, sum), and cycles of a pack from shared
+# memory.
 _SCORE = 16
 _PACK_CYCLES = 4
 _SCHEDULERS = 4

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dlrmc.codegen.kernels.linear import activation_function, linear_shape, rows_constants, shared_constants
 from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, as_matrix
+from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.sizes import constants_struct
 from dlrmc.codegen.kernels.tile_text import call
 from dlrmc.codegen.kernels.windows import Window, tile_view
@@ -39,7 +40,8 @@ def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageCo
     if uses_tensor_cores(anchor) and _has_packs(problem):
         return _tensor_stage(stage, problem, anchor, x, context)
     w_stride = problem.weight.row if stage in context.layout.weights else 0
-    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], context.threads, w_stride)
+    threads = threads_of_one(stage, context)
+    tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], threads, w_stride)
     name = f"{context.name}_{stage.name}"
     struct = constants_struct(
         f"{name}_sizes",
@@ -51,6 +53,15 @@ def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageCo
     tail = (_row_count(problem, context), "thread", str(context.threads), "IsReady()")
     statements = call(f"LinearRows<{name}_sizes>::run", *arguments, "0", *tail)
     return StageText(struct, statements, ("linear.cuh",), tile.warp_blocks)
+
+
+def threads_of_one(stage: Node, context: StageContext) -> int:
+    """The threads that a stage may count on: its share where other layers run in the same phase."""
+    phases = context.layout.phases
+    layers = sum(
+        phases[other] == phases[stage] and other.attributes.str("impl") == "linear" for other in phases
+    )
+    return max(WARP_LANES, context.threads // layers // WARP_LANES * WARP_LANES)
 
 
 def _tensor_stage(

@@ -150,3 +150,15 @@ def attention_model(batch: int, time: int, heads: int, width: int) -> str:
   return %y
 }}
 """
+
+
+def softmax_model(batch: int, size: int) -> str:
+    """A softmax over each line of a matrix a row, whose sums follow."""
+    return f"""graph @lines {{
+  input %x : f32[{batch},2,{size}]
+  %e = sin(%x) : f32[{batch},2,{size}]
+  %p = softmax(%e) {{dim=2}} : f32[{batch},2,{size}]
+  %y = amax(%p) {{dims=[1]}} : f32[{batch},{size}]
+  return %y
+}}
+"""

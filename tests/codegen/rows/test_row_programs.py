@@ -13,7 +13,14 @@ from dlrmc.emulator.module import EmulatedModule
 from dlrmc.emulator.orders import run_all_orders
 from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.ir.reference import evaluate
-from tests.codegen.rows.row_cases import RowCase, attention_model, dot_model, mixed_model, row_case
+from tests.codegen.rows.row_cases import (
+    RowCase,
+    attention_model,
+    dot_model,
+    mixed_model,
+    row_case,
+    softmax_model,
+)
 from tests.golden.plan_runner import run_plan
 
 # Batches of one row, one ragged tile, several tiles a block.
@@ -92,7 +99,7 @@ def test_one_row_with_heads_stacked_in_front_of_it(own_cache):
 
 
 def test_a_warp_computes_what_the_elements_of_a_line_share_once(own_cache):
-    long, short = (row_case(attention_model(5, time, 1, 4)) for time in (SHORTEST_LINE, SHORTEST_LINE - 1))
+    long, short = (row_case(softmax_model(5, size)) for size in (SHORTEST_LINE, SHORTEST_LINE - 1))
     assert kernel(long).text.count("warp_reduce<") == 2
     assert "warp_reduce<" not in kernel(short).text
 

@@ -12,6 +12,7 @@ from dlrmc.passes.rule import Rule
 from tests.passes.feeds import assert_same_meaning
 from tests.passes.peepholes import (
     cases_activation,
+    cases_attention,
     cases_elementwise,
     cases_embedding,
     cases_identity,
@@ -29,6 +30,7 @@ CASES: tuple[RuleCase, ...] = (
     *cases_activation.CASES,
     *cases_embedding.CASES,
     *cases_interaction.CASES,
+    *cases_attention.CASES,
 )
 RULES = {rule.name: rule for rule in ALL_RULES}
 
