@@ -119,6 +119,18 @@ def test_infinite_values_meet_weights_of_zero(own_cache):
     assert_same_infinities(case, run(case, own_cache))
 
 
+def test_results_that_tf32_products_read_are_rounded(own_cache):
+    text = heads_model(5, (1, 5, 9), 4, 8, PLAIN)
+    head, _, _ = text.partition("  %o4 = ")
+    case = row_case(f"{head}  %r = round_tf32(%o) : f32[5,5,8]\n  return %r\n}}\n")
+    assert "EntryView<tf32" in kernel(case).text
+    ran = run(case, own_cache)
+    # A product that lies near the middle of two TF32 numbers may be rounded to either.
+    wanted = evaluate(case.emitted.graph, case.inputs, case.weights)
+    np.testing.assert_allclose(ran.outputs[0], wanted[0], rtol=2**-10)
+    assert not np.any(ran.outputs[0].view(np.uint32) & 0x1FFF)
+
+
 def assert_same_infinities(case, ran) -> None:
     with np.errstate(all="ignore"):
         wanted = evaluate(case.emitted.graph, case.inputs, case.weights)
