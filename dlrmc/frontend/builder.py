@@ -157,7 +157,7 @@ def fits_exactly(value: Any, dtype: DType) -> bool:
     if not dtype.is_float:
         return True
     rounded = float(scalar_array(value, dtype))
-    return rounded == float(value) or math.isnan(rounded)
+    return rounded == value or math.isnan(rounded)  # an int is not rounded by a comparison
 
 
 def _scalar_name(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,11 @@ CASES: dict[str, Callable[..., Any]] = {
     "clamp_high_infinite": lambda x, p, i, b, h: x.clamp(-1.0, float("inf")),
     "clamp_of_integers": lambda x, p, i, b, h: i.clamp(-2, 5),
     "clamp_of_integers_by_fraction": lambda x, p, i, b, h: i.clamp(0.5, 4.5),
+    "clamp_of_integers_by_more_than_53_bits": lambda x, p, i, b, h: (
+        (i << 60).clamp(-(2**53) - 1, 2**53 + 1),
+        i.clamp(min=2**61 + 1),
+        i.clamp(5, 2**63 - 1),
+    ),
     "clamp_by_tensor": lambda x, p, i, b, h: torch.clamp(x, -p, p),
     "hardtanh": lambda x, p, i, b, h: F.hardtanh(x, -0.5, 0.75),
     "add_alpha": lambda x, p, i, b, h: torch.add(x, p, alpha=0.5),
@@ -95,6 +101,11 @@ CASES: dict[str, Callable[..., Any]] = {
     "pow_of_integers": lambda x, p, i, b, h: i**3,
     "pow_base": lambda x, p, i, b, h: 2**x,
     "pow_fraction": lambda x, p, i, b, h: p**0.5,
+    "pow_roots": lambda x, p, i, b, h: (
+        *(torch.tensor([-math.inf, math.inf, -0.0, 0.0, 4.0, -1.0]) ** e for e in (0.5, -0.5, -1, -1.0)),
+        i.abs() ** 0.5,
+        h.abs() ** -0.5,
+    ),
     "pow_tensor": lambda x, p, i, b, h: p**x,
     "maximum_minimum": lambda x, p, i, b, h: torch.maximum(x, p) - torch.minimum(x, torch.tensor(0.0)),
     "compare_scalar": lambda x, p, i, b, h: (x > 0.5, x >= 2, x < 0, x <= 0, x == 2.0, x != 2.0),
@@ -104,6 +115,11 @@ CASES: dict[str, Callable[..., Any]] = {
     "logical": lambda x, p, i, b, h: (torch.logical_and(x, b), torch.logical_or(i, b), torch.logical_not(x)),
     "logical_xor": lambda x, p, i, b, h: torch.logical_xor(b, i > 0),
     "bitwise_of_bool": lambda x, p, i, b, h: (b & (x > 0), b | (x > 0), ~b),
+    "bitwise_xor_of_bool": lambda x, p, i, b, h: b ^ (x > 0),
+    "bitwise_of_integers": lambda x, p, i, b, h: (i & 5, i | 8, i ^ (i >> 2), ~i, 6 & i, i & i.int()),
+    "bitwise_of_bytes": lambda x, p, i, b, h: (~i.to(torch.uint8), i.to(torch.uint8) ^ 3, i & b),
+    "shifts": lambda x, p, i, b, h: (i << 3, i >> 1, i.int() << 31, i >> i.abs(), i.int() >> 40),
+    "hash_of_ids": lambda x, p, i, b, h: ((i ^ (i >> 15)) * 0x2C1B3C6D & 0x7FFFFFFF) % 7,
     "where_tensors": lambda x, p, i, b, h: torch.where(b, x, p),
     "where_scalars": lambda x, p, i, b, h: torch.where(b, 0, 3),
     "where_promotes": lambda x, p, i, b, h: torch.where(x > 0, i, x),

@@ -121,6 +121,41 @@ __device__ __forceinline__ T dlrmc_mul(T a, T b) {
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
 }
 
+// Bits of integers.
+
+template <typename T>
+__device__ __forceinline__ T dlrmc_bitwise_and(T a, T b) {
+    return static_cast<T>(a & b);
+}
+
+template <typename T>
+__device__ __forceinline__ T dlrmc_bitwise_or(T a, T b) {
+    return static_cast<T>(a | b);
+}
+
+template <typename T>
+__device__ __forceinline__ T dlrmc_bitwise_xor(T a, T b) {
+    return static_cast<T>(a ^ b);
+}
+
+// A count below 0, or of T's bits and more, shifts everything out.
+template <typename T>
+__device__ __forceinline__ bool dlrmc_shifts_out(T count) {
+    return count < T(0) || count >= T(8 * sizeof(T));
+}
+
+template <typename T>
+__device__ __forceinline__ T dlrmc_shift_left(T a, T count) {
+    using U = typename DlrmcWrapping<T>::type;
+    return dlrmc_shifts_out(count) ? T(0) : static_cast<T>(static_cast<U>(a) << count);
+}
+
+template <typename T>
+__device__ __forceinline__ T dlrmc_shift_right(T a, T count) {
+    if (dlrmc_shifts_out(count)) return a < T(0) ? static_cast<T>(-1) : T(0);
+    return static_cast<T>(a >> count);
+}
+
 // Powers.
 
 __device__ __forceinline__ float dlrmc_pow(float base, float exponent) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlrmc.codegen.kernels.tile_text import offset_by
 from dlrmc.codegen.kernels.windows import Window
@@ -63,6 +63,10 @@ class TilePlaces:
         step = operand.per_row * whole.strides[0] if operand.role == "rows" else 0
         alignment_bytes = math.gcd(whole.alignment_bytes, step * value.type.dtype.size_bytes)
         return Place(offset_by(whole.pointer, ("first_row", step)), whole.strides, alignment_bytes)
+
+    def has_rows(self, value: Node) -> bool:
+        """Whether each row of the batch has entries of its own in a value, and the tile's are known."""
+        return value in self.layout.homes or self.tile.operands[value].role == "rows"
 
     def whole(self, value: Node) -> Place:
         """Where the operand behind a tile's input begins.
@@ -143,6 +147,7 @@ class TileWindows:
         """`reads_whole`: operands are read from their beginning, by the row's number in the batch."""
         self._places = places
         self._stage = stage
+        self._reads_whole = reads_whole
         find = places.whole if reads_whole else places.of
         self._roots: Mapping[Node, Place] = {inner: find(value) for inner, value in stage.outer.items()}
 
@@ -156,7 +161,7 @@ class TileWindows:
         if found is None or found.root not in self._roots:
             raise CodegenError(f"stage %{self._stage.name}", found=repr(node), expected="a strided window")
         place = self._roots[found.root]
-        return Window(
+        window = Window(
             node.type.dtype,
             place.pointer,
             found.offset,
@@ -165,6 +170,27 @@ class TileWindows:
             place.alignment_bytes,
             count=place.count,
         )
+        value = self._stage.outer[found.root]
+        if not self._reads_whole or not self._places.has_rows(value):
+            return window
+        return self._by_number_in_batch(window, value.shape[0] // self._places.tile.rows * place.strides[0])
+
+    def _by_number_in_batch(self, window: Window, step: int) -> Window:
+        """The window of a tile, made to be read by the number of an entry in the batch.
+
+        Args:
+            step: elements from one row of the operand to the next.
+
+        A tile of one row knows no stride of its rows, and the entries of a row need not be followed by those
+        of the next one.
+        """
+        entries = window.shape[0] // self._places.tile.rows
+        if entries == 1:
+            return replace(window, strides=(step, *window.strides[1:]))
+        gap = step - entries * window.strides[0]
+        alignment_bytes = math.gcd(window.alignment_bytes, gap * window.dtype.size_bytes)
+        pointer = offset_by(window.pointer, ("first_row", gap))
+        return replace(window, pointer=pointer, alignment_bytes=alignment_bytes)
 
     def result(self, anchor: Node) -> Window:
         """The window through which the anchor's value is written.

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from dlrmc.frontend.aten import (
     attention,
+    bitwise,
     buckets,
     convolution,
     create,
@@ -21,6 +22,7 @@ from dlrmc.frontend.aten import (
     order,
     recurrent,
     reduce,
+    scatter,
     shape,
     update,
 )
@@ -33,6 +35,7 @@ _FAMILIES: tuple[tuple[tuple[tuple[str, ...], ImportFunction], ...], ...] = (
     noop.IMPORTERS,
     elementwise.IMPORTERS,
     division.IMPORTERS,
+    bitwise.IMPORTERS,
     linear.IMPORTERS,
     convolution.IMPORTERS,
     attention.IMPORTERS,
@@ -46,6 +49,7 @@ _FAMILIES: tuple[tuple[tuple[tuple[str, ...], ImportFunction], ...], ...] = (
     index.IMPORTERS,
     mask.IMPORTERS,
     update.IMPORTERS,
+    scatter.IMPORTERS,
     create.IMPORTERS,
 )
 

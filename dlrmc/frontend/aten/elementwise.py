@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from dlrmc.frontend.aten.promotion import binary, common_dtype
-from dlrmc.frontend.builder import Builder
+from dlrmc.frontend.builder import Builder, fits_exactly
 from dlrmc.frontend.call import Call
 from dlrmc.frontend.refusal import Refused
 from dlrmc.ir.graph import Node
@@ -62,6 +63,19 @@ def arithmetic(op: str) -> Import:
     return import_arithmetic
 
 
+# Powers that torch computes otherwise than by `pow`; they differ from it at -inf and -0.0.
+_ROOTS = MappingProxyType({0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"})
+
+
+def power(builder: Builder, call: Call) -> Node:
+    """`pow`; by a number that stands for a root or a reciprocal, that."""
+    base, exponent = call["self"], call["exponent"]
+    root = None if isinstance(exponent, Node) else _ROOTS.get(exponent)
+    if root is None or not call.dtype.is_float:
+        return arithmetic("pow")(builder, call)
+    return builder.op(root, (builder.cast(base, call.dtype),))
+
+
 def reverse_sub(builder: Builder, call: Call) -> Node:
     """`other - alpha * self`."""
     right = builder.cast(call.tensor("self"), call.dtype)
@@ -93,18 +107,6 @@ def logical(op: str) -> Import:
         return builder.op(op, (truth(builder, call["self"]), truth(builder, call["other"])))
 
     return import_logical
-
-
-def bitwise(op: str) -> Import:
-    """Bitwise ops on bool, which are logical ones."""
-
-    def import_bitwise(builder: Builder, call: Call) -> Node:
-        if call.dtype is not DType.BOOL:
-            raise Refused("bitwise operations on integers are not supported")
-        operands = [truth(builder, call[n]) for n in ("self", "other") if n in call.arguments]
-        return builder.op(op, tuple(operands))
-
-    return import_bitwise
 
 
 def truth(builder: Builder, value: Any) -> Node:
@@ -202,11 +204,13 @@ def clamp(builder: Builder, call: Call) -> Node:
     value = builder.cast(call.tensor("self"), call.dtype)
     if (low, high) == (-np.inf, np.inf):
         return value
+    if call.dtype.is_integer and not all(fits_exactly(bound, DType.F64) for bound in (low, high)):
+        return clamp_tensor(builder, call)  # the attributes of the card are floats
     return builder.op("clamp", (value,), {"min": float(low), "max": float(high)})
 
 
 def clamp_tensor(builder: Builder, call: Call) -> Node:
-    """Limits by tensors."""
+    """Limits by tensors, or by integers that no float holds."""
     value = builder.cast(call.tensor("self"), call.dtype)
     for name, op in (("min", "maximum"), ("max", "minimum")):
         if call.get(name) is not None:
@@ -231,7 +235,7 @@ _BINARY = ("Tensor", "Scalar")
 IMPORTERS = (
     *((tuple(f"aten.{name}.default" for name in names), unary(op)) for op, names in _UNARY),
     *((_targets(op, *_BINARY), arithmetic(op)) for op in ("add", "sub", "mul", "div")),
-    (_targets("pow", "Tensor_Tensor", "Tensor_Scalar", "Scalar"), arithmetic("pow")),
+    (_targets("pow", "Tensor_Tensor", "Tensor_Scalar", "Scalar"), power),
     (_targets("rsub", *_BINARY), reverse_sub),
     (("aten.maximum.default", "aten.max.other"), arithmetic("maximum")),
     (("aten.minimum.default", "aten.min.other"), arithmetic("minimum")),
@@ -240,9 +244,6 @@ IMPORTERS = (
     (("aten.logical_or.default",), logical("logical_or")),
     (("aten.logical_xor.default",), logical("ne")),
     (("aten.logical_not.default",), logical_not),
-    (_targets("bitwise_and", *_BINARY), bitwise("logical_and")),
-    (_targets("bitwise_or", *_BINARY), bitwise("logical_or")),
-    (("aten.bitwise_not.default",), bitwise("logical_not")),
     *(((f"aten.{name}.default",), rounding(name)) for name in _ROUNDING),
     (("aten.round.decimals",), round_decimals),
     (("aten.sign.default", "aten.sgn.default"), sign),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dlrmc.frontend.aten.scatter import put_at_ids
 from dlrmc.frontend.builder import Builder
 from dlrmc.frontend.call import Call, normal_dim
 from dlrmc.frontend.refusal import Refused
@@ -45,18 +46,18 @@ def _spliced(builder: Builder, x: Node, source: Node, dim: int, start: int, stop
 
 
 def index_put(builder: Builder, call: Call) -> Node:
-    """Elements replaced at places known at compile time, or where a mask holds."""
+    """Elements replaced, or added to: at known places by one list of ids, by a mask by `where`."""
     x, values = call.tensor("self"), builder.cast(call.tensor("values"), call.dtype)
     indices = list(call["indices"])
     masks = [index for index in indices if index is not None and index.type.dtype is DType.BOOL]
     if masks:
         return _put_by_mask(builder, call, masks, indices)
     if not all(index is None or index.is_op("const") for index in indices):
-        raise Refused("index_put at places that are not known at compile time")
+        return put_at_ids(builder, call, indices)
     lead = next((dim for dim, index in enumerate(indices) if index is not None), x.type.rank)
     places = _places(x.shape[lead:], indices[lead:])
     if call["accumulate"] and len(np.unique(places)) != places.size:
-        raise Refused("index_put that adds several values at one place")
+        return put_at_ids(builder, call, indices)
     wanted = builder.expand(values, (*x.shape[:lead], *places.shape))
     return _replaced(builder, call, x, wanted, places, lead)
 
@@ -93,50 +94,6 @@ def _replaced(builder: Builder, call: Call, x: Node, values: Node, places: np.nd
     return builder.view(taken, x.shape)
 
 
-def scatter(builder: Builder, call: Call) -> Node:
-    """Elements replaced at ids along a dimension: each element looks for its own id among all."""
-    x, dim, hits = _hits(builder, call)
-    source = call.get("src")
-    if source is None:
-        count = builder.inner("sum", builder.cast(hits, DType.I64), dims=(dim + 1,), keepdim=False)
-        is_hit = builder.inner("ne", count, builder.scalar(0, DType.I64))
-        return builder.op("where", (is_hit, builder.scalar(call["value"], call.dtype), x))
-    value = x
-    for place in range(source.shape[dim]):
-        is_hit = builder.inner("select", hits, dim=dim + 1, index=place)
-        own = builder.slice(builder.cast(source, call.dtype), dim, place, place + 1)
-        value = builder.inner("where", is_hit, own, value)
-    return value
-
-
-def scatter_add(builder: Builder, call: Call) -> Node:
-    """Elements added at ids along a dimension, in the order of the ids."""
-    x, dim, hits = _hits(builder, call)
-    source = builder.cast(call.tensor("src"), call.dtype)
-    shape = (*source.shape[:dim], 1, *source.shape[dim:])
-    wide = builder.inner_view(source, shape)
-    terms = builder.inner("where", hits, wide, builder.scalar(0, call.dtype))
-    total = builder.inner("sum", terms, dims=(dim + 1,), keepdim=False)
-    return builder.op("add", (x, builder.cast(total, call.dtype)))
-
-
-def _hits(builder: Builder, call: Call) -> tuple[Node, int, Node]:
-    """The operand, the dimension, and whether id k of an element's line names it: [..., size, ids, ...]."""
-    x, ids = call.tensor("self"), call.tensor("index")
-    if not x.type.rank:
-        raise Refused("scatter into a scalar")
-    dim = normal_dim(call["dim"], x.type.rank)
-    others = [(x.shape[d], ids.shape[d]) for d in range(x.type.rank) if d != dim]
-    source = call.get("src")
-    if any(a != b for a, b in others) or (source is not None and source.shape != ids.shape):
-        raise Refused(f"scatter of {ids.type} into {x.type}: sizes beside dimension {dim} must be equal")
-    ids = builder.cast(ids, DType.I64)
-    wide = builder.inner_view(ids, (*ids.shape[:dim], 1, *ids.shape[dim:]))
-    rank = x.type.rank - dim
-    numbers = np.arange(x.shape[dim]).reshape(x.shape[dim], *(1,) * rank)
-    return x, dim, builder.inner("eq", wide, builder.graph.const(f"{builder.name}_places", numbers))
-
-
 def diagonal(builder: Builder, call: Call) -> Node:
     """A diagonal of two dimensions, which becomes the last one."""
     x = call.tensor("self")
@@ -157,7 +114,5 @@ IMPORTERS = (
     (("aten.slice_scatter.default",), slice_scatter),
     (("aten.select_scatter.default",), select_scatter),
     (("aten.index_put.default", "aten._unsafe_index_put.default"), index_put),
-    (("aten.scatter.value", "aten.scatter.src"), scatter),
-    (("aten.scatter_add.default",), scatter_add),
     (("aten.diagonal.default", "aten.diagonal_copy.default"), diagonal),
 )

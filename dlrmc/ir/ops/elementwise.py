@@ -6,6 +6,7 @@ from dlrmc.ir.op import Op
 from dlrmc.ir.ops import (
     elementwise_activation,
     elementwise_binary,
+    elementwise_bitwise,
     elementwise_cast,
     elementwise_division,
     elementwise_math,
@@ -19,4 +20,5 @@ OPS: tuple[Op, ...] = (
     *elementwise_cast.OPS,
     *elementwise_binary.OPS,
     *elementwise_division.OPS,
+    *elementwise_bitwise.OPS,
 )

@@ -18,7 +18,7 @@ from dlrmc.ir.attributes import Attributes
 from dlrmc.ir.op import Array, Elementwise, Operands, OperandSpec, one
 from dlrmc.ir.ops.activations import library
 from dlrmc.ir.ops.numeric import quiet, rounded, widened
-from dlrmc.ir.ops.rules import broadcast, require_float, require_number, require_same_dtype
+from dlrmc.ir.ops.rules import broadcast, require_float, require_integer, require_number, require_same_dtype
 from dlrmc.ir.types import DType, TensorType
 
 # The C type that holds one element while a kernel computes with it.
@@ -45,7 +45,7 @@ def atom(expression: str) -> str:
 class Pointwise(Elementwise):
     """An elementwise op of equal dtypes; the result has that dtype, or is bool where `gives_bool` holds.
 
-    `accepts` is "float", "number" (no bool) or "any".
+    `accepts` is "float", "integer" (no bool), "number" (either) or "any".
     """
 
     accepts: ClassVar[str] = "float"
@@ -67,6 +67,8 @@ class Pointwise(Elementwise):
     def _check_dtype(self, name: str, type: TensorType) -> None:
         if self.accepts == "float":
             require_float(self, name, type)
+        if self.accepts == "integer":
+            require_integer(self, name, type)
         if self.accepts == "number":
             require_number(self, name, type)
 

@@ -109,10 +109,17 @@ class Pow(Call):
     def compute(self, arrays: tuple[Array, ...], attributes: Attributes) -> Array:
         base, exponent = arrays
         if DType.of_numpy(base.dtype).is_float:
-            return np.power(base, exponent)
+            return _float_power(base, exponent)
         odd = np.where(exponent % 2 == 0, base * base, base)
         of_unit = np.where((base == 1) | (base == np.negative(base.dtype.type(1))), odd, base.dtype.type(0))
         return np.where(exponent < 0, of_unit, np.power(base, np.maximum(exponent, base.dtype.type(0))))
+
+
+def _float_power(base: Array, exponent: Array) -> Array:
+    """An exponent for each element: where all share one, NumPy takes roots, which differ at -inf and -0.0."""
+    shape = np.broadcast_shapes(base.shape, exponent.shape)
+    each = np.full(shape or (1,), exponent)
+    return np.power(base, each).reshape(shape)
 
 
 class Maximum(Call):

@@ -31,6 +31,12 @@ def require_number(op: Op, name: str, type: TensorType) -> None:
         raise op.fail(f"{name} is {type}", "a floating-point or integer dtype", "insert a cast")
 
 
+def require_integer(op: Op, name: str, type: TensorType) -> None:
+    """The operand is of an integer dtype; bool is none."""
+    if not type.dtype.is_integer:
+        raise op.fail(f"{name} is {type}", "an integer dtype", "bool has logical ops; cast a float")
+
+
 def require_index(op: Op, name: str, type: TensorType) -> None:
     """The operand holds ids or offsets: i64 or i32."""
     if type.dtype not in INDEX_DTYPES:

@@ -55,6 +55,12 @@ ELEMENTWISE = (
         ("bool[2]", "f32[3]", "f32[]"),
         "where: shapes [2], [3], []\n  expected: shapes that broadcast together",
     ),
+    Bad(
+        "bitwise_and",
+        ("bool[2]", "bool[2]"),
+        "bitwise_and: a is bool[2]\n  expected: an integer dtype\n"
+        "  to mend: bool has logical ops; cast a float",
+    ),
     Bad("clamp", ("f32[2]",), "clamp: min=nan\n  expected: a number", {"min": math.nan}),
     Bad(
         "clamp",

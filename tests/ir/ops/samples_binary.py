@@ -68,6 +68,11 @@ def _div() -> list[Sample]:
 def _pow() -> list[Sample]:
     samples = [Sample("pow", (positive(DType.F32, *a), values(DType.F32, *b)), torch.pow) for a, b in SHAPES]
     samples += [Sample("pow", pairs(special(dtype)), torch.pow) for dtype in FLOATS]
+    # One exponent for all: still a power, and no root, which differs at -inf and -0.0.
+    samples += [
+        Sample("pow", (special(DType.F32), np.array(exponent, np.float32)), torch.pow)
+        for exponent in (0.5, -0.5, -1.0)
+    ]
     for dtype in INTEGERS:
         base = np.array([0, 1, 2, 3, 7, 100, 11], dtype.numpy)
         exponents = np.arange(8, dtype=dtype.numpy).reshape(8, 1)
@@ -118,6 +123,33 @@ def _divisions() -> list[Sample]:
     return samples
 
 
+_CONNECTIVES: dict[str, Function] = {
+    "bitwise_and": torch.bitwise_and,
+    "bitwise_or": torch.bitwise_or,
+    "bitwise_xor": torch.bitwise_xor,
+}
+_SHIFTS: dict[str, Function] = {
+    "shift_left": torch.bitwise_left_shift,
+    "shift_right": torch.bitwise_right_shift,
+}
+
+
+def _bits() -> list[Sample]:
+    samples: list[Sample] = []
+    for dtype in INTEGERS:
+        numbers = np.concatenate([special(dtype), np.arange(-9, 10).astype(dtype.numpy)])
+        samples += [Sample(name, pairs(numbers), f, is_exact=True) for name, f in _CONNECTIVES.items()]
+        # Counts below 0 and beyond the bits too.
+        counts = np.array([0, 1, 3, 7, 8, 15, 31, 32, 63, 64, 100, -1], np.int64).astype(dtype.numpy)
+        grid = (numbers, counts.reshape(-1, 1))
+        samples += [Sample(name, grid, f, is_exact=True) for name, f in _SHIFTS.items()]
+    for name, function in (_CONNECTIVES | _SHIFTS).items():
+        for a, b in SHAPES:
+            operands = tuple(np.asarray(x) for x in (values(DType.I64, *a), values(DType.I64, *b, seed=1)))
+            samples.append(Sample(name, operands, function, is_exact=True))
+    return samples
+
+
 def _atan2() -> list[Sample]:
     samples = [
         Sample("atan2", (values(DType.F32, *a), values(DType.F32, *b)), torch.atan2) for a, b in SHAPES
@@ -125,4 +157,4 @@ def _atan2() -> list[Sample]:
     return samples + [Sample("atan2", pairs(special(dtype)), torch.atan2) for dtype in FLOATS]
 
 
-SAMPLES = (*_exact(), *_div(), *_pow(), *_where(), *_divisions(), *_atan2())
+SAMPLES = (*_exact(), *_div(), *_pow(), *_where(), *_divisions(), *_bits(), *_atan2())

@@ -53,6 +53,8 @@ BINARY = (
     ("div", DType.F16, "(a / b)"),
     ("pow", DType.F32, "dlrmc_pow(a, b)"),
     ("floor_div", DType.I64, "dlrmc_floor_div(a, b)"),
+    ("bitwise_xor", DType.U8, "dlrmc_bitwise_xor(a, b)"),
+    ("shift_left", DType.I32, "dlrmc_shift_left(a, b)"),
     ("atan2", DType.F64, "dlrmc_atan2(a, b)"),
     ("maximum", DType.I32, "dlrmc_maximum(a, b)"),
     ("le", DType.I64, "(a <= b)"),
