@@ -1,4 +1,4 @@
-"""Bags of ids that a view shows, in tiles of one row and of several: each row has its own ids, wherever they stand."""
+"""Bags of ids that a view shows, in tiles of one row and of several: each row has its own ids."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def program(batch: int, shown: str, *, computed: bool, weighted: bool) -> str:
     if weighted:
         lines.insert(1, f"input %x : f32[{batch},3,2]")
         lines += _show("x", "f32", "%x", op, (batch * entries, length))
+    weights = "%x_of_bags" if weighted else "_"
     lines += [
-        f"%e = embedding_bag(%t, %ids_of_bags, _, {'%x_of_bags' if weighted else '_'}) : f32[{batch * entries},4]",
+        f"%e = embedding_bag(%t, %ids_of_bags, _, {weights}) : f32[{batch * entries},4]",
         f"%flat = view(%e) {{shape=[{batch},{4 * entries}]}} : f32[{batch},{4 * entries}]",
         f"%y = linear(%flat, %w) : f32[{batch},3]",
         "return %y",
