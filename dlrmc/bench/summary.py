@@ -117,8 +117,8 @@ def _shown_sizes(results: Sequence[CellResult]) -> list[str]:
     differing = {name for group in by_model.values() for name in _differing(group)}
     if len(by_model) > 1:
         differing.add("model")
-    has_sizes = any(result.key[SIZE_NAMES.index("batch")] for result in results)
-    always = _ALWAYS_SHOWN if has_sizes else _SHOWN_OF_PROGRAMS
+    said = [name for name in _ALWAYS_SHOWN if any(_sizes(result, [name]) != ["0"] for result in results)]
+    always = said or _SHOWN_OF_PROGRAMS
     return [name for name in SIZE_NAMES if name in differing or name in always]
 
 
