@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -64,6 +65,18 @@ IN_PLACE: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# Their results have the dtype that is asked for, or one that they store.
+_CASTS = _aten(
+    *("_to_copy.default", "to.device", "to.dtype", "to.dtype_layout"),
+    *(
+        "full_like.default",
+        "new_ones.default",
+        "new_zeros.default",
+        "ones_like.default",
+        "zeros_like.default",
+    ),
+)
+
 # Conditions on the types that the program was traced with, or on sizes; they have no result.
 CONDITIONS: frozenset[str] = _aten(
     "_assert_scalar.default",
@@ -101,6 +114,8 @@ def _is_at_canon(node: fx.Node, places: Mapping[fx.Node, int]) -> bool:
     if node.op != "call_function":
         return node.op == "placeholder"
     target = str(node.target)
+    if target not in _CASTS and _is_autocast(node):
+        return False
     if target in IN_PLACE:
         return _writes_unseen(node, places)
     if target == "aten.matmul.default":
@@ -108,6 +123,19 @@ def _is_at_canon(node: fx.Node, places: Mapping[fx.Node, int]) -> bool:
     if target in WHOLE_AT_CANON or target in READ_AS_THEY_ARE or node.target is operator.getitem:
         return True
     return _computes_a_size(node)
+
+
+def _is_autocast(node: fx.Node) -> bool:
+    """Whether a call was traced under autocast, which casts behind the program's back.
+
+    Also true of a few calls that promote by other rules; they are traced again for nothing.
+    """
+    result = node.meta["val"]
+    if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+        return False
+    operands = [each.meta.get("val") for each in node.all_input_nodes]
+    floats = [each.dtype for each in operands if isinstance(each, torch.Tensor) and each.is_floating_point()]
+    return bool(floats) and functools.reduce(torch.promote_types, floats) != result.dtype
 
 
 def _computes_a_size(node: fx.Node) -> bool:

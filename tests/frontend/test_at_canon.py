@@ -204,6 +204,18 @@ def test_a_call_without_its_type_is_traced_again() -> None:
     assert not is_at_canon(program)
 
 
+def test_what_was_traced_under_autocast_is_traced_again() -> None:
+    """Its types are those of casts that are not in the program."""
+    linear, x = nn.Linear(3, 4).eval(), torch.randn(2, 3)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        program = torch.export.export(linear, (x,))
+        assert not is_at_canon(program)
+        within = dlrmc.compile(program, target="reference")(x)
+        torch.testing.assert_close(within, linear(x))
+    outside = dlrmc.compile(program, target="reference")(x)
+    torch.testing.assert_close(outside, program.module()(x))
+
+
 def test_a_weight_that_changed_its_type_since_is_traced_again() -> None:
     program = export_calls(bottom)
     program.state_dict["weight"] = program.state_dict["weight"].to(torch.float64)
