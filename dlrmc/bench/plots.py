@@ -48,11 +48,11 @@ def _draw_map(axis: Any, group: Sequence[CellResult], metric: str, title: str) -
     best = {(_size(r, "num_cat"), _size(r, "batch")): r.best_peer(metric) for r in group}
     values = [[_log2(best.get((table, batch))) for batch in batches] for table in tables]
     # Symmetric around equal times: blue where dlrmc is faster, red where it is slower.
-    axis.imshow(values, cmap="RdBu", vmin=-3, vmax=3, aspect="auto")
+    image = axis.imshow(values, cmap="RdBu", vmin=-3, vmax=3, aspect="auto")
     for y, table in enumerate(tables):
         for x, batch in enumerate(batches):
             if (found := best.get((table, batch))) is not None:
-                style = {"ha": "center", "color": "white" if abs(_log2(found)) > 1.5 else "black"}
+                style = {"ha": "center", "color": _text_colour(image.to_rgba(_log2(found)))}
                 axis.text(x, y, f"{found[1]:.1f}x", va="bottom", fontsize=9, **style)
                 axis.text(x, y + 0.05, found[0], va="top", fontsize=6.5, **style)
     axis.set_xticks(range(len(batches)), batches)
@@ -61,6 +61,12 @@ def _draw_map(axis: Any, group: Sequence[CellResult], metric: str, title: str) -
     axis.set_xlabel("batch")
     axis.set_ylabel("tables")
     axis.set_title(title, fontsize=10)
+
+
+def _text_colour(background: Sequence[float]) -> str:
+    """Black or white, whichever is read better on a colour of red, green and blue (ITU-R BT.601 luma)."""
+    red, green, blue = background[:3]
+    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
 
 
 def _log2(best: tuple[str, float] | None) -> float:
