@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlrmc.codegen.code_blocks import INDENT
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
@@ -25,6 +25,8 @@ class Signature:
         declarations: the C declaration of each parameter.
         slot_reads: statements that load the indirect pointers, to stand first in the body.
         is_chained: whether the kernel waits for the one before it.
+        pointer_reads: where all pointers are one parameter, `pointers` (kernel_pointers.cuh): by its C name,
+            the statement that names each.
     """
 
     params: tuple[Param, ...]
@@ -33,6 +35,7 @@ class Signature:
     declarations: tuple[str, ...]
     slot_reads: tuple[str, ...]
     is_chained: bool = False
+    pointer_reads: tuple[tuple[str, str], ...] = ()
 
     def head(self, name: str, block: int) -> str:
         """The kernel's declaration and the wait for the kernel before it."""
@@ -46,6 +49,18 @@ class Signature:
         if len(line) <= LONGEST_LINE:
             return line
         return "\n".join([start, ",\n".join(f"        {text}" for text in self.declarations) + ") {"])
+
+
+def as_array(signature: Signature) -> Signature:
+    """The same with all pointers in one parameter: memory that holds one behind the other serves both."""
+    reads: list[tuple[str, str]] = []
+    for number, declaration in enumerate(signature.declarations):
+        type_text, _, name = declaration.rpartition(" ")
+        to = type_text.replace(" __restrict__", "")
+        read = f"{to} const __restrict__ {name} = static_cast<{to}>(pointers.at[{number}]);"
+        reads.append((name, read))
+    array = f"const __grid_constant__ KernelPointers<{len(reads)}> pointers"
+    return replace(signature, declarations=(array,), pointer_reads=tuple(reads))
 
 
 def build_signature(body: Graph, context: KernelContext, *, has_faults: bool) -> Signature:

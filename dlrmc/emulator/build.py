@@ -74,7 +74,7 @@ def translation_unit(source: str, kernels: Sequence[tuple[str, int]]) -> str:
     """
     _check_kernels(kernels)
     text = _SHARED.sub(_rewritten, source)
-    calls = "\n".join(_call(i, name, count) for i, (name, count) in enumerate(kernels))
+    calls = "\n".join(_call(i, name, count, source) for i, (name, count) in enumerate(kernels))
     rows = "\n".join(f'    {{"{name}", call_{i}}},' for i, (name, _) in enumerate(kernels))
     return (
         f'#include "emulator.h"\n#line 1 "{SOURCE_NAME}"\n{text}\n#line 1 "kernel_table.cpp"\n'
@@ -102,8 +102,12 @@ def _registered(declaration: str, rest: str) -> str:
     return f"{declaration} {known}"
 
 
-def _call(index: int, name: str, count: int) -> str:
-    arguments = ", ".join(f"AnyPointer{{a[{i}]}}" for i in range(count))
+def _call(index: int, name: str, count: int, source: str) -> str:
+    """Calls a kernel with its pointers one by one, or with the one struct that holds them all."""
+    if re.search(rf"\b{name}\(\s*const __grid_constant__", source):
+        arguments = f"{{{{{', '.join(f'a[{i}]' for i in range(count))}}}}}"
+    else:
+        arguments = ", ".join(f"AnyPointer{{a[{i}]}}" for i in range(count))
     return f"static void call_{index}([[maybe_unused]] void* const* a) {{ ::{name}({arguments}); }}"
 
 

@@ -23,5 +23,13 @@ class KernelArguments:
 
     @classmethod
     def of_pointers(cls, pointers: Sequence[int]) -> KernelArguments:
-        """Every argument of an emitted kernel is a pointer of 8 bytes."""
-        return cls([ctypes.c_uint64(pointer) for pointer in pointers])
+        """Every argument of an emitted kernel is a pointer of 8 bytes.
+
+        They stand one behind the other, so that the first address is also that of a kernel's only parameter
+        where this holds all pointers (codegen/cuda/kernel_pointers.cuh).
+        """
+        array = (ctypes.c_uint64 * len(pointers))(*pointers)
+        start, size = ctypes.addressof(array), ctypes.sizeof(ctypes.c_uint64)
+        # from_address does not keep the array alive; the last of the values does.
+        views = [ctypes.c_uint64.from_address(start + size * number) for number in range(len(pointers))]
+        return cls([*views, array])

@@ -1,4 +1,4 @@
-from dlrmc.codegen.signature import build_signature, ir_comment
+from dlrmc.codegen.signature import as_array, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext
 from dlrmc.schedule.limits import DeviceLimits
 from tests.codegen.kernel_cases import Case, body_of
@@ -47,4 +47,21 @@ def test_the_comment_is_the_kernels_ir():
     kernel = Case(body_of(lambda g, a: g.add("relu", (a,)), "f32[4]"), {}).launch().kernel
     assert ir_comment(kernel) == (
         "// %kernel = kernel map(%a) {\n//   %relu = relu(%a) : f32[4]\n//   yield %relu\n// } : f32[4]"
+    )
+
+
+def test_all_pointers_in_one_parameter_keep_their_places_and_names():
+    flat = signature_of(("f32[4]", "i64[4]"), (False, True), (False,), has_faults=True)
+    array = as_array(flat)
+    assert array.params == flat.params
+    assert array.declarations == ("const __grid_constant__ KernelPointers<4> pointers",)
+    assert array.pointer_reads == (
+        ("a_in", "const float* const __restrict__ a_in = static_cast<const float*>(pointers.at[0]);"),
+        (
+            "b_in_slot",
+            "const long long* const* const __restrict__ b_in_slot = "
+            "static_cast<const long long* const*>(pointers.at[1]);",
+        ),
+        ("relu_out", "float* const __restrict__ relu_out = static_cast<float*>(pointers.at[2]);"),
+        ("faults", "Faults* const __restrict__ faults = static_cast<Faults*>(pointers.at[3]);"),
     )

@@ -1,4 +1,4 @@
-"""16-bit floats: every half and every bfloat16, and every place where rounding changes its mind."""
+"""16-bit floats and TF32: every half and every bfloat16, and every place where rounding changes its mind."""
 
 from __future__ import annotations
 
@@ -52,3 +52,17 @@ def test_narrowing_any_bits(build_file: BuildFile, name: str) -> None:
         expected = given.astype(TYPES[name]).view(np.uint16)
     found = run(build_file, f"narrow_{name}", given, np.uint16)
     np.testing.assert_array_equal(found, np.where(np.isnan(given), 0x7FFF, expected))
+
+
+def test_rounding_to_tf32(build_file: BuildFile) -> None:
+    """TF32 has 10 bits behind the leading one: what decides are the 13 that go and the last that stays."""
+    upper = np.random.default_rng(3).integers(0, 2**19, 1 << 14, np.uint32) << 13
+    lower = np.array([0, 1, 0xFFF, 0x1000, 0x1001, 0x1FFF], np.uint32)
+    bits = (upper[:, None] | lower).reshape(-1)[: 95 * BLOCK]
+    given = bits.view(np.float32)
+    found = run(build_file, "narrow_tf32", given, np.uint32)
+    is_odd = bits >> 13 & 1
+    expected = (bits.astype(np.uint64) + 0xFFF + is_odd & 0xFFFFE000).astype(np.uint32)
+    np.testing.assert_array_equal(found[~np.isnan(given)], expected[~np.isnan(given)])
+    assert np.isnan(found.view(np.float32)[np.isnan(given)]).all()
+    assert not (found & 0x1FFF).any()

@@ -22,6 +22,12 @@ def test_a_launch_becomes_a_nodes_parameters():
     assert [ctypes.c_uint64.from_address(address).value for address in addresses] == [2**63 + 1, 5]
 
 
+def test_pointers_stand_one_behind_the_other_for_kernels_that_take_them_as_one():
+    arguments = KernelArguments.of_pointers([7, 2**63 + 1, 5])
+    (first,) = (ctypes.c_uint64 * 1).from_address(arguments.address)
+    assert list((ctypes.c_uint64 * 3).from_address(first)) == [7, 2**63 + 1, 5]
+
+
 def test_a_kernel_without_arguments_has_an_array_all_the_same():
     assert KernelArguments.of_pointers([]).address != 0
 

@@ -238,21 +238,29 @@ struct LinearTensor {
     static __device__ __forceinline__ void store(const float (&sums)[4], const float* x, const float* w,
                                                  const float* bias, Y y, int row, int column, int rows) {
         // One look at all four: where one is not finite, all are computed again.
-        const bool is_good = is_finite(sums[0] + sums[1] + (sums[2] + sums[3]));
+        float totals[4] = {sums[0], sums[1], sums[2], sums[3]};
+        if (!is_finite(sums[0] + sums[1] + (sums[2] + sums[3]))) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (has(row, column, i, rows)) totals[i] = dot(x, w, row + i / 2 * 8, column + i % 2);
+        }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int r = row + i / 2 * 8;
+            if (!has(row, column, i, rows)) continue;
             const int n = column + i % 2;
-            if (r >= rows || (Sizes::N % (8 * column_tiles) != 0 && n >= Sizes::N)) continue;
-            const float sum = is_good ? sums[i] : dot(x + r * Sizes::X_STRIDE, w + n * Sizes::W_STRIDE);
-            *y.at(r, 0, n) = Epilogue::finish(sum, Epilogue::bias_at(bias, 0, n));
+            *y.at(row + i / 2 * 8, 0, n) = Epilogue::finish(totals[i], Epilogue::bias_at(bias, 0, n));
         }
     }
 
-    static __device__ __noinline__ float dot(const float* x, const float* w) {
+    static __device__ __forceinline__ bool has(int row, int column, int place, int rows) {
+        const bool is_column = Sizes::N % (8 * column_tiles) == 0 || column + place % 2 < Sizes::N;
+        return row + place / 2 * 8 < rows && is_column;
+    }
+
+    static __device__ __noinline__ float dot(const float* x, const float* w, int row, int column) {
         float sum = 0.0f;
         for (int k = 0; k < Sizes::K; ++k)
-            sum = fmaf(x[k], w[k], sum);
+            sum = fmaf(x[row * Sizes::X_STRIDE + k], w[column * Sizes::W_STRIDE + k], sum);
         return sum;
     }
 };

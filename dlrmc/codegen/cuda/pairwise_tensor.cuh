@@ -60,21 +60,43 @@ struct PairwiseTensor {
         }
     }
 
-    // The TF32 halves of k to k + 3 of one feature.
+    // The TF32 halves of k to k + 3 of one feature, in the order of the columns of two products.
     struct SplitPack {
-        unsigned high[4];
-        unsigned low[4];
+        unsigned high[2][2];
+        unsigned low[2][2];
 
         SplitPack() = default;
         __device__ __forceinline__ explicit SplitPack(const Pack<float, 4>& values) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const SplitTf32<Sizes::PRODUCTS> split(values.at[i]);
-                high[i] = split.high;
-                low[i] = split.low;
+                high[i / 2][i % 2] = split.high;
+                low[i / 2][i % 2] = split.low;
             }
         }
     };
+
+    // Those of two neighbouring blocks of 8 features, in the order of the rows of two products.
+    struct SplitRows {
+        unsigned high[2][4] = {};
+        unsigned low[2][4] = {};
+
+        __device__ __forceinline__ void set(int block, const Pack<float, 4>& values) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const SplitTf32<Sizes::PRODUCTS> split(values.at[i]);
+                high[i / 2][i % 2 * 2 + block] = split.high;
+                low[i / 2][i % 2 * 2 + block] = split.low;
+            }
+        }
+    };
+
+    static __device__ __forceinline__ Pack<float, 4> read_again(const float* from) {
+        unsigned words[4];
+        load_shared_again(words, from);
+        return {__uint_as_float(words[0]), __uint_as_float(words[1]), __uint_as_float(words[2]),
+                __uint_as_float(words[3])};
+    }
 
     // Row tiles FIRST to LAST - 1 with all columns before and on the diagonal.
     template <int FIRST, int LAST>
@@ -84,6 +106,7 @@ struct PairwiseTensor {
         static constexpr int tiles = tiles_before(LAST - 1) + columns - tiles_before(FIRST);
 
         SplitPack parts[columns];
+        SplitRows left_parts[LAST - FIRST];
         float sums[tiles][4] = {};
         float left_sums[left_over > 0 ? left_over : 1][columns - first_own] = {};
 
@@ -111,11 +134,17 @@ struct PairwiseTensor {
                 left[i] = load_pack<4>(features + (tiled + i) * Sizes::X_FEATURE + k);
 #pragma unroll
             for (int column = 0; column < columns; ++column) {
+                const float* const place = features + (column * 8 + lane / 4) * Sizes::X_FEATURE + k;
+                const bool is_there = (column + 1) * 8 <= tiled || column * 8 + lane / 4 < tiled;
                 Pack<float, 4> pack = {};
-                if ((column + 1) * 8 <= tiled || column * 8 + lane / 4 < tiled)
-                    pack = load_pack<4>(features + (column * 8 + lane / 4) * Sizes::X_FEATURE + k);
+                if (is_there) pack = load_pack<4>(place);
                 parts[column] = SplitPack(pack);
                 if (column < first_own) continue;
+                // Read and split once more: a product wants other neighbours in the registers of its rows
+                // than in those of its columns, and the compiler would move them before every product.
+                Pack<float, 4> again = {};
+                if (is_there) again = read_again(place);
+                left_parts[(column - first_own) / 2].set(column % 2, again);
 #pragma unroll
                 for (int i = 0; i < left_over; ++i) {
 #pragma unroll
@@ -151,26 +180,19 @@ struct PairwiseTensor {
         template <bool A_LOW, bool B_LOW>
         __device__ __forceinline__ void multiply(float (&to)[tiles][4]) const {
 #pragma unroll
-            for (int k = 0; k < 4; k += 2) {
+            for (int step = 0; step < 2; ++step) {
 #pragma unroll
                 for (int row_tile = FIRST; row_tile < LAST; ++row_tile) {
-                    const unsigned a[4] = {half<A_LOW>(row_tile * 2, k), half<A_LOW>(row_tile * 2 + 1, k),
-                                           half<A_LOW>(row_tile * 2, k + 1),
-                                           half<A_LOW>(row_tile * 2 + 1, k + 1)};
+                    const SplitRows& left = left_parts[row_tile - FIRST];
 #pragma unroll
                     for (int column = 0; column < columns_of(row_tile); ++column) {
-                        const unsigned b[2] = {half<B_LOW>(column, k), half<B_LOW>(column, k + 1)};
+                        const SplitPack& right = parts[column];
                         float (&sum)[4] = to[tiles_before(row_tile) - tiles_before(FIRST) + column];
-                        mma_m16n8k8_tf32(sum, a, b, sum);
+                        mma_m16n8k8_tf32(sum, A_LOW ? left.low[step] : left.high[step],
+                                         B_LOW ? right.low[step] : right.high[step], sum);
                     }
                 }
             }
-        }
-
-        template <bool LOW>
-        __device__ __forceinline__ unsigned half(int column, int k) const {
-            if (column >= columns) return 0;
-            return LOW ? parts[column].low[k] : parts[column].high[k];
         }
 
         // Where a sum is not finite, all are computed again: splitting turns an infinity into a NaN.

@@ -31,7 +31,9 @@ using dlrmc_emulator::cp_async_wait_group;
 using dlrmc_emulator::f16_to_f32;
 using dlrmc_emulator::f32_to_bf16;
 using dlrmc_emulator::f32_to_f16;
+using dlrmc_emulator::f32_to_tf32;
 using dlrmc_emulator::load_global_early;
+using dlrmc_emulator::load_shared_again;
 using dlrmc_emulator::mma_m16n8k16_bf16;
 using dlrmc_emulator::mma_m16n8k8_tf32;
 using dlrmc_emulator::named_barrier_arrive;
@@ -66,6 +68,21 @@ __device__ __forceinline__ unsigned short f32_to_bf16(float value) {
     return bits;
 }
 
+// ---- TF32, held as the bits of a float whose lower 13 are zero
+// ------------------------------------------------------------------------
+
+// To nearest: ties to even on sm_90, where it is one instruction, and away from zero before. What is past the
+// largest number becomes an infinity; the bits of a NaN before sm_90 are no TF32 number.
+__device__ __forceinline__ unsigned f32_to_tf32(float value) {
+#if __CUDA_ARCH__ >= 900
+    unsigned bits;
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+    return bits;
+#else
+    return (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
+#endif
+}
+
 // ---- loads from global memory that stay where they stand: the compiler would move an ordinary one, of what
 // no thread writes, down to its first use, past barriers too
 // -----------------------------------------------------------------------------------------------------------
@@ -80,6 +97,13 @@ __device__ __forceinline__ void load_global_early(unsigned (&to)[2], const void*
 }
 __device__ __forceinline__ void load_global_early(unsigned (&to)[1], const void* from) {
     asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(to[0]) : "l"(from));
+}
+
+// Reads shared memory even where registers hold the same already.
+__device__ __forceinline__ void load_shared_again(unsigned (&to)[4], const float* from) {
+    asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))));
 }
 
 // ---- barriers over a part of the block

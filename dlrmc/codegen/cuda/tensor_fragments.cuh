@@ -56,7 +56,7 @@ struct ThreeTf32 {
     };
 
     static __device__ __forceinline__ void split(float value, unsigned& high, unsigned& low) {
-        high = (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
+        high = f32_to_tf32(value);
         low = __float_as_uint(value - __uint_as_float(high));
     }
 

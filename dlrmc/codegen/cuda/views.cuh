@@ -67,6 +67,12 @@ __device__ __forceinline__ Pack<T, N> load_pack_early(const T* from) {
     }
 }
 
+// The pointer in a slot, asked for where the call stands.
+template <typename T>
+__device__ __forceinline__ T* read_slot_early(T* const* slot) {
+    return reinterpret_cast<T*>(load_pack_early<1>(reinterpret_cast<const unsigned long long*>(slot)).at[0]);
+}
+
 // N neighbouring elements in the compute type, stored as T.
 template <int N, typename T, typename Compute>
 __device__ __forceinline__ void store_pack(T* to, const Compute (&values)[N]) {
@@ -170,6 +176,7 @@ __device__ __forceinline__ void store_tile(Size size, From from, To to, int rows
 template <int ROWS, int FEATURES, int BEGIN, int END, typename To>
 __device__ __forceinline__ void zero_columns(To to, int thread, int threads) {
     constexpr int columns = END - BEGIN;
+#pragma unroll 1
     for (int item = thread; item < ROWS * FEATURES * columns; item += threads) {
         const int row = item / columns;
         *to.at(row / FEATURES, row % FEATURES, BEGIN + item % columns) = 0;

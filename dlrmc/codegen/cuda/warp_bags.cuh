@@ -34,7 +34,9 @@ struct WarpBags {
     static constexpr int lanes_of_bag = 32 / Kind::BAGS;
     static constexpr int chunk = Kind::IDS * lanes_of_bag;
     static constexpr int items = (Kind::BAGS * Kind::PACKS + 31) / 32;
-    static constexpr int units = (Kind::TABLES * Kind::ENTRIES + Kind::BAGS - 1) / Kind::BAGS;
+    static constexpr int bag_count = Kind::TABLES * Kind::ENTRIES;
+    static constexpr int units = (bag_count + Kind::BAGS - 1) / Kind::BAGS;
+    static constexpr int warp_bags = Kind::UNITS_OF_WARP * Kind::BAGS;
     static_assert(Kind::IDS == 1 || Kind::AT_ONCE == chunk, "a row's number stands in a register known here");
     static_assert(chunk % Kind::AT_ONCE == 0, "rows of one chunk of ids");
 
@@ -49,15 +51,15 @@ struct WarpBags {
     // What other bags' rows are on their way to the lane.
     Pack<Element, Kind::VECTOR> loaded[items][Kind::AT_ONCE];
     Element factor[items][Kind::AT_ONCE];
-    bool is_read[items][Kind::AT_ONCE];
+    int row_of[items][Kind::AT_ONCE];
 
     // Bags of entries 0 to `count` of the tile, of which the first is number `first_bag` of `bags` in all.
     __device__ __forceinline__ void begin(const BagSource* sources, int unit, long long first_bag, int count,
                                           long long bags, Faults* faults) {
         const int lane = threadIdx.x % 32;
-        const int own = unit * Kind::BAGS + lane % Kind::BAGS;
+        const unsigned own = number_of_bag(unit, lane % Kind::BAGS);
         const int entry = own % Kind::ENTRIES;
-        const bool is_used = own < Kind::TABLES * Kind::ENTRIES && entry < count;
+        const bool is_used = is_bag(own) && entry < count;
         const BagSource& source = source_of(sources, unit, is_used ? lane % Kind::BAGS : 0);
         const long long bag = first_bag + (is_used ? entry : 0);
         const long long guess = Kind::HAS_OFFSETS ? bag * source.bag_stride : 0;
@@ -92,10 +94,9 @@ struct WarpBags {
 #pragma unroll
         for (int i = 0; i < items; ++i) {
             const int place = i * 32 + lane;
-            const int own = unit * Kind::BAGS + place / Kind::PACKS;
+            const unsigned own = number_of_bag(unit, place / Kind::PACKS);
             const int entry = own % Kind::ENTRIES;
-            if (place >= Kind::BAGS * Kind::PACKS || own >= Kind::TABLES * Kind::ENTRIES || entry >= count)
-                continue;
+            if (place >= Kind::BAGS * Kind::PACKS || !is_bag(own) || entry >= count) continue;
             Bag::store(sums[i], y.at(entry, own / Kind::ENTRIES, place % Kind::PACKS * Kind::VECTOR));
         }
     }
@@ -104,11 +105,20 @@ struct WarpBags {
     // That of the table of bag number `bag` of a unit; past the last table, that of the unit's first.
     static __device__ __forceinline__ const BagSource& source_of(const BagSource* sources, int unit,
                                                                  int bag) {
-        const int warp = unit / Kind::UNITS_OF_WARP;
-        const int first_table = warp * (Kind::UNITS_OF_WARP * Kind::BAGS) / Kind::ENTRIES;
-        const int first = unit * Kind::BAGS;
-        const int own = first + bag < Kind::TABLES * Kind::ENTRIES ? first + bag : first;
-        return sources[warp * Kind::SOURCES + own / Kind::ENTRIES - first_table];
+        const unsigned warp = static_cast<unsigned>(unit) / Kind::UNITS_OF_WARP;
+        const unsigned own = number_of_bag(unit, is_bag(number_of_bag(unit, bag)) ? bag : 0);
+        const BagSource* const first = sources + warp * Kind::SOURCES;
+        if constexpr (warp_bags % Kind::ENTRIES == 0) return first[own % warp_bags / Kind::ENTRIES];
+        return first[own / Kind::ENTRIES - warp * warp_bags / Kind::ENTRIES];
+    }
+
+    // Numbers are unsigned, which halves what their division by constants takes.
+    static __device__ __forceinline__ unsigned number_of_bag(int unit, int bag) {
+        return static_cast<unsigned>(unit) * Kind::BAGS + static_cast<unsigned>(bag);
+    }
+
+    static __device__ __forceinline__ bool is_bag(unsigned number) {
+        return bag_count % Kind::BAGS == 0 || number < bag_count;
     }
 
     // The ids of the next rows are asked for before rows are waited for.
@@ -173,7 +183,7 @@ struct WarpBags {
             for (int j = 0; j < Kind::AT_ONCE; ++j) {
                 const int from = (Kind::IDS == 1 ? first + j : j % lanes_of_bag) * Kind::BAGS + bag;
                 const int row = __shfl_sync(all_lanes, rows[number_of(j)], from);
-                is_read[i][j] = row >= 0;
+                row_of[i][j] = row;
                 loaded[i][j] = load_row(columns + max(row, 0) * Kind::TABLE_ROW);
                 if constexpr (Kind::HAS_WEIGHTS) factor[i][j] = shuffled(weight[number_of(j)], from);
             }
@@ -209,7 +219,7 @@ struct WarpBags {
         for (int i = 0; i < items; ++i) {
 #pragma unroll
             for (int j = 0; j < Kind::AT_ONCE; ++j) {
-                if (is_read[i][j]) Bag::add_row(loaded[i][j], factor[i][j], sums[i]);
+                if (row_of[i][j] >= 0) Bag::add_row(loaded[i][j], factor[i][j], sums[i]);
             }
         }
     }

@@ -7,6 +7,7 @@ other warps; a barrier stands between phases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from dlrmc.codegen.constant_tables import ConstantTables
@@ -28,9 +29,10 @@ from dlrmc.codegen.rows.tf32_values import ROUNDED_INCLUDE, take_roundings, tf32
 from dlrmc.codegen.rows.tile_windows import TilePlaces
 from dlrmc.codegen.rows.weight_copies import WeightCopies
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
-from dlrmc.codegen.signature import build_signature, ir_comment
+from dlrmc.codegen.signature import as_array, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.errors import CodegenError
+from dlrmc.ir.bag_tables import BAG_GROUP_OPS
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.passes.attention import form_attention
 from dlrmc.passes.form_kernels import form_kernels
@@ -116,7 +118,6 @@ class _Emission:
             sites=FaultSites(kernel.body, context),
             precision=context.precision,
         )
-        self._copies = WeightCopies(self._stages)
 
     def source(self) -> KernelSource:
         """The kernel."""
@@ -125,6 +126,8 @@ class _Emission:
         texts = [text for phase in phases for text in phase]
         sites = self._stages.sites.sites
         signature = build_signature(self._kernel.body, self._context, has_faults=bool(sites))
+        if self._chooses_pointers:
+            signature = as_array(signature)
         definitions = [line for text in texts for line in text.definitions]
         body = [
             "extern __shared__ __align__(16) unsigned char dlrmc_shared[];",
@@ -134,6 +137,8 @@ class _Emission:
             *self._tiles(phases),
             *(END_OF_BLOCK if sites else ()),
         ]
+        used = set(re.findall(r"\w+", "\n".join(body)))
+        body = [*(read for name, read in signature.pointer_reads if name in used), *body]
         lines = [
             ir_comment(self._kernel),
             *self._stages.tables.definitions,
@@ -147,7 +152,7 @@ class _Emission:
         return KernelSource(
             self._context.name,
             "\n".join(lines),
-            ("views.cuh", "weights.cuh", *rounding, *includes),
+            ("kernel_pointers.cuh", "views.cuh", "weights.cuh", *rounding, *includes),
             self._grid,
             self._threads,
             self._layout.shared_bytes,
@@ -156,6 +161,11 @@ class _Emission:
             self._stages.tensor_products if any(name in TENSOR_INCLUDES for name in includes) else "",
             tf32_factors=tf32_factors(self._tile, self._context.precision),
         )
+
+    @property
+    def _chooses_pointers(self) -> bool:
+        """Whether threads choose among the kernel's pointers by number."""
+        return any(anchor_of(stage).is_op(*BAG_GROUP_OPS) for stage in self._layout.scratch)
 
     def _buffers(self) -> Iterator[str]:
         for buffer in self._layout.buffers:
@@ -206,29 +216,36 @@ class _Emission:
         """The block's tiles: one, or all in steps of the grid."""
         for text in (text for phase in phases for text in phase if text.prologue):
             yield from ["{", *indented(text.prologue), "}"]
-        rows, soon, late = self._tile.rows, self._copies.soon, self._copies.late
+        rows = self._tile.rows
         if self._tile.count == self._grid:
+            early_bytes = sum(text.early_bytes for phase in phases for text in phase)
             yield from tile_rows(self._tile.batch, rows)
-            yield from self._statements(phases, soon, late)
+            yield from self._statements(phases, WeightCopies(self._stages, early_bytes), has_copies=True)
             return
         # The loop is for tiles: weights are copied before the first.
-        yield from (*soon, *late)
+        copies = WeightCopies(self._stages, 0)
+        yield from (*copies.first, *copies.soon, *copies.late)
         yield f"for (int tile = blockIdx.x; tile < {self._tile.count}; tile += {self._grid}) {{"
         yield from indented(tile_rows(self._tile.batch, rows, "tile"))
-        yield from indented([*self._statements(phases, [], []), "__syncthreads();"])
+        yield from indented([*self._statements(phases, copies, has_copies=False), "__syncthreads();"])
         yield "}"
 
     def _statements(
-        self, phases: Sequence[Sequence[StageText]], soon: Sequence[str], late: Sequence[str]
+        self, phases: Sequence[Sequence[StageText]], copies: WeightCopies, *, has_copies: bool
     ) -> Iterator[str]:
         """One tile. Ids and rows are asked for first: copies of weights are many and would hold them up."""
+        if has_copies:
+            yield from copies.first
         for phase in phases:
             for text in phase:
                 yield from text.early
-        yield from soon
+        if has_copies:
+            yield from copies.soon
         for number, phase in enumerate(phases):
             if number:
-                yield from self._copies.enter(number)
+                yield from copies.enter(number)
+            if has_copies and number == 1:
+                yield from copies.behind_loads
             warps = 0
             for text in phase:
                 turn = warps % (self._threads // WARP_LANES) * WARP_LANES
@@ -236,13 +253,14 @@ class _Emission:
                 yield from indented([_thread(turn, self._threads), *text.statements])
                 yield "}"
                 warps += text.warps
-            if number == 0:
-                yield from late
+            if has_copies and number == 0:
+                yield from copies.late
 
 
 def _thread(turn: int, threads: int) -> str:
+    """The remainder tells the compiler the range of numbers: it counts turns and divides by shifts then."""
     if not turn:
-        return "const int thread = threadIdx.x;"
+        return f"const int thread = threadIdx.x % {threads};"
     return f"const int thread = (threadIdx.x + {threads - turn}) % {threads};"
 
 

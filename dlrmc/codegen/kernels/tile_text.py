@@ -17,8 +17,11 @@ def shared_memory(compute_type: str, alignment_bytes: int = 16) -> list[str]:
 
 def tile_rows(total: int, tile: int, block: str = "blockIdx.x") -> list[str]:
     """`first_row`, the tile's first row, and `rows`, how many of its `tile` rows there are."""
+    first_row = f"const long long first_row = static_cast<long long>({block}) * {tile};"
+    if total % tile == 0:
+        return [first_row, f"constexpr int rows = {tile};"]
     return [
-        f"const long long first_row = static_cast<long long>({block}) * {tile};",
+        first_row,
         f"const int rows = static_cast<int>(min({tile}ll, {total}ll - first_row));",
     ]
 

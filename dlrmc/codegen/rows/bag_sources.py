@@ -1,17 +1,17 @@
 """The sources of a group of bags in shared memory, where a warp's lanes find them by the number of a table.
 
-Every warp writes those of its own tables. A `switch` over a hundred tables in the middle of a stage would be
-fetched by every warp; here each table is one line, run by one lane, and its numbers come from a table of
-constants.
+Every warp writes those of its own tables, a lane each: it finds the table's pointers by their numbers in the
+array of all pointers of the kernel (kernel_pointers.cuh), and its numbers in a table of constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from dlrmc.codegen.fault_sites import FaultSites
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
-from dlrmc.codegen.kernels.tile_text import indented
+from dlrmc.codegen.kernels.tile_text import indented, offset_by
 from dlrmc.codegen.rows.bag_unit import BagUnit
 from dlrmc.codegen.rows.tile_windows import TileWindows
 from dlrmc.ir.bag_tables import Bags
@@ -23,18 +23,20 @@ SOURCE_ELEMENTS = 20
 MOST_ROWS = 1 << 31
 
 
-def source_numbers(name: str, tables: Sequence[Bags], windows: TileWindows, sites: FaultSites) -> list[str]:
-    """The table of constants, one line for each table."""
-    rows = [f"{_numbers(bags, windows, sites)}," for bags in tables]
+def source_numbers(
+    name: str, tables: Sequence[Bags], windows: TileWindows, sites: FaultSites, bag_count: int
+) -> list[str]:
+    """The table of constants, one line for each table. `bag_count`: bags of one table in the whole batch."""
+    rows = [f"{_numbers(bags, windows, sites, bag_count)}," for bags in tables]
     return [f"static __device__ const BagNumbers {name}[{len(tables)}] = {{", *indented(rows), "};"]
 
 
-def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites) -> str:
+def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites, bag_count: int) -> str:
     table, ids = windows.operand(bags.table), windows.operand(bags.ids)
     fields = (
         table.shape[0],
         -1 if ids.count else ids.shape[-1],
-        ids.strides[0] if bags.offsets is None else _even_length(bags),
+        ids.strides[0] if bags.offsets is None else _even_length(bags.ids.type.numel, bag_count),
         bags.options.padding_idx,
         sites.number(bags.ids, "id"),
         0 if bags.offsets is None else sites.number(bags.offsets, "offset"),
@@ -42,27 +44,30 @@ def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites) -> str:
     return f"{{{', '.join(map(str, fields))}}}"
 
 
-def _even_length(bags: Bags) -> int:
+def _even_length(id_count: int, bag_count: int) -> int:
     """Ids a bag if all were of one length; 0 where they cannot be."""
-    bag_count = bags.offsets.type.numel - bags.options.include_last_offset if bags.offsets is not None else 0
-    return bags.ids.type.numel // bag_count if bag_count and bags.ids.type.numel % bag_count == 0 else 0
+    return id_count // bag_count if id_count % bag_count == 0 else 0
+
+
+def source_places(name: str, tables: Sequence[Bags], windows: TileWindows) -> list[str]:
+    """The numbers of the tables' pointers among the kernel's, of roles in which no formula gives them."""
+    rows = [places for places in _places(tables, windows) if places and _step(places) is None]
+    if not rows:
+        return []
+    lines = [f"{{{', '.join(map(str, places))}}}," for places in rows]
+    count = f"[{len(rows)}][{len(tables)}]"
+    return [f"static __device__ const unsigned short {name}{count} = {{", *indented(lines), "};"]
 
 
 def write_sources(
-    buffer: str, numbers: str, tables: Sequence[Bags], windows: TileWindows, unit: BagUnit
+    buffer: str, names: tuple[str, str], tables: Sequence[Bags], windows: TileWindows, unit: BagUnit
 ) -> list[str]:
     """The statements by which each warp fills its part of `buffer`.
 
     A lane reads the pointers of one table from the kernel's parameters, and touches no others: their first
-    read misses the constant cache.
+    read misses the constant cache. `names`: of the tables of source_numbers and source_places.
     """
-    cases: list[str] = []
-    for warp in range(unit.warps):
-        own = [
-            f"if (lane == {lane}) own = {_pointers(tables[number], windows)};"
-            for lane, number in enumerate(unit.tables_of(warp))
-        ]
-        cases += [f"case {warp}:", *indented([*own, "break;"])]
+    numbers, places = names
     firsts = f"WARP * {unit.warp_bags} / {unit.entries}".replace("WARP", "warp")
     flags = _indirections(tables, windows)
     return [
@@ -70,11 +75,8 @@ def write_sources(
         f"const int warp = threadIdx.x / {WARP_LANES};",
         f"const int table = {firsts} + lane;",
         f"const bool is_own = warp < {unit.warps} && lane < {unit.sources} && table < {len(tables)};",
-        "BagPointers own = {};",
-        "switch (warp) {",
-        *indented(cases),
-        "}",
         "if (is_own) {",
+        f"    const BagPointers own = {{{', '.join(_pointers(places, tables, windows))}}};",
         f"    BagSource* const sources = reinterpret_cast<BagSource*>({buffer}) + warp * {unit.sources};",
         f"    sources[lane] = bag_source<{flags}>(own, {numbers}[table]);",
         "}",
@@ -82,9 +84,30 @@ def write_sources(
     ]
 
 
-def _pointers(bags: Bags, windows: TileWindows) -> str:
-    pointers = [windows.operand(bags.table).start, *(_pointer(node, windows) for node in _slots(bags))]
-    return f"BagPointers{{{', '.join(pointers)}}}"
+def _pointers(name: str, tables: Sequence[Bags], windows: TileWindows) -> Iterator[str]:
+    """For table, ids, offsets and weights, the C expression of the pointer that belongs to `table`."""
+    looked_up = 0
+    for places in _places(tables, windows):
+        step = _step(places) if places else None
+        if not places:
+            yield "nullptr"
+        elif step is not None:
+            yield f"pointers.at[{offset_by(str(places[0]), ('table', step))}]"
+        else:
+            yield f"pointers.at[{name}[{looked_up}][table]]"
+            looked_up += 1
+
+
+def _places(tables: Sequence[Bags], windows: TileWindows) -> list[list[int]]:
+    """For table, ids, offsets and weights, the places among the kernel's operands; none of an absent one."""
+    roles = zip(*((bags.table, *_slots(bags)) for bags in tables), strict=True)
+    return [[windows.operand_place(node) for node in role if node is not None] for role in roles]
+
+
+def _step(places: Sequence[int]) -> int | None:
+    """What leads from each place to the next, if that is the same everywhere."""
+    steps = {after - before for before, after in pairwise(places)} or {0}
+    return steps.pop() if len(steps) == 1 else None
 
 
 def _indirections(tables: Sequence[Bags], windows: TileWindows) -> str:
@@ -99,11 +122,6 @@ def _slots(bags: Bags) -> tuple[Node | None, Node | None, Node | None]:
 
 def _is_slot(node: Node | None, windows: TileWindows) -> bool:
     return node is not None and windows.operand(node).pointer.startswith("*")
-
-
-def _pointer(node: Node | None, windows: TileWindows) -> str:
-    """The pointer, or the address of the slot that holds it."""
-    return "nullptr" if node is None else windows.operand(node).start.removeprefix("*")
 
 
 def has_sources(tables: Sequence[Bags], is_indirect: Callable[[Node], bool]) -> bool:

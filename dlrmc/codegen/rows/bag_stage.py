@@ -14,7 +14,7 @@ from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.sizes import Constant, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
 from dlrmc.codegen.kernels.windows import Window
-from dlrmc.codegen.rows.bag_sources import source_numbers, write_sources
+from dlrmc.codegen.rows.bag_sources import source_numbers, source_places, write_sources
 from dlrmc.codegen.rows.bag_unit import BagUnit, choose_bag_unit
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
@@ -38,13 +38,18 @@ def emit_bag_stage(stage: Node, anchor: Node, context: StageContext) -> StageTex
     bags = places.tile.batch * per_row
     sources = context.layout.scratch.get(stage)
     is_one_kind = len({tuple((emission.kind(each) | {"IN_FLIGHT": 1}).items()) for each in tables}) == 1
-    unit = choose_bag_unit((len(tables), entries), columns // pack, bag_length(tables, bags), context.threads)
+    length = bag_length(tables, bags)
+    unit = choose_bag_unit((len(tables), entries), columns // pack, length, context.threads)
     if sources is not None and unit is not None and is_one_kind:
         kind = emission.kind(tables[0]) | unit.constants
-        structs = emission.struct(kind, 0) + source_numbers(f"{name}_numbers", tables, windows, context.sites)
-        prologue = write_sources(sources.name, f"{name}_numbers", tables, windows, unit)
+        numbers = source_numbers(f"{name}_numbers", tables, windows, context.sites, bags)
+        structs = emission.struct(kind, 0) + numbers + source_places(f"{name}_places", tables, windows)
+        names = f"{name}_numbers", f"{name}_places"
+        prologue = write_sources(sources.name, names, tables, windows, unit)
         early, statements = _warp_statements(name, sources.name, unit, (per_row, bags), y, context)
-        return StageText(structs, statements, ("warp_bags.cuh",), unit.warps, prologue, early)
+        row_bytes = columns * tables[0].table.type.dtype.size_bytes
+        rows_bytes = len(tables) * entries * min(length, unit.at_once) * row_bytes
+        return StageText(structs, statements, ("warp_bags.cuh",), unit.warps, prologue, early, rows_bytes)
     kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
     numbers = [kinds.setdefault(tuple(emission.kind(each).items()), len(kinds)) for each in tables]
     structs = [line for kind, number in kinds.items() for line in emission.struct(dict(kind), number)]
@@ -112,7 +117,8 @@ def _warp_statements(
     pointer = f"reinterpret_cast<const BagSource*>({sources})"
     strides = (y.strides[0], y.strides[1] if len(y.strides) == 3 else 0, y.strides[-1])
     view = f"TileView<{y.element}, {', '.join(map(str, strides))}>{{{y.start}}}"
-    work, first = f"{name}_work", f"threadIdx.x / {WARP_LANES} * {unit.units_of_warp}"
+    work = f"{name}_work"
+    first = f"threadIdx.x % {context.threads} / {WARP_LANES} * {unit.units_of_warp}"
     first_bag = offset_by("0", ("first_row", per_row))
     begin = f"{work}.begin({pointer}, unit, {first_bag}, {count}, {bags}, faults);"
     finish = f"{work}.finish({pointer}, unit, {count}, {view}, faults);"

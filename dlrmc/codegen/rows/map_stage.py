@@ -9,15 +9,20 @@ from dlrmc.codegen.code_blocks import CodeBlocks
 from dlrmc.codegen.expressions import ExpressionWriter, Indices, Rehearsal
 from dlrmc.codegen.index_expressions import dot, render, unravel, variable
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
+from dlrmc.codegen.kernels.tile_text import offset_by
 from dlrmc.codegen.rows.layout import Copy
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import Place
-from dlrmc.codegen.scalar_types import loaded, stored
+from dlrmc.codegen.scalar_types import STORAGE_TYPES, loaded, stored
 from dlrmc.ir.graph import Node
+from dlrmc.ir.strided import resolve_strided
 from dlrmc.schedule.row_tiles import Tile
 
 # Where as many elements share a reduction, a warp computes it once: the shuffles cost less than repeating it.
 SHORTEST_LINE = 12
+
+# Smaller elements have no instruction of their own in load_pack_early.
+EARLY_BYTES = 4
 
 INCLUDES = ("scalars.cuh", "math.cuh", "faults.cuh", "reduce.cuh")
 
@@ -37,7 +42,45 @@ def emit_copy(copy: Copy, context: StageContext) -> StageText:
     part = copy.part
     pointer = f"{copy.buffer.name} + {part.offset}" if part.offset else copy.buffer.name
     roots = copy.stage.outer
+    early = _early_place(part.value, roots, context) if copy.phase == 0 else None
+    if early is not None:
+        return _early_copy(copy, early, pointer, context)
     return _element_loop(part.value, roots, pointer, part.strides, context)
+
+
+def _early_place(value: Node, roots: Mapping[Node, Node], context: StageContext) -> str | None:
+    """Where element `i` of a value stands in memory; None for more than one element a thread."""
+    places = {inner: context.places.of(outer) for inner, outer in roots.items()}
+    found = resolve_strided(value, {inner: place.strides for inner, place in places.items()})
+    is_small = value.type.numel <= context.threads and value.type.dtype.size_bytes >= EARLY_BYTES
+    if found is None or not is_small or found.root not in roots or not roots[found.root].is_op("input"):
+        return None
+    start = offset_by(places[found.root].pointer, (str(found.offset), 1 if found.offset else 0))
+    return f"{start} + {render(dot(_indices(value), found.strides))}"
+
+
+def _indices(value: Node) -> Indices:
+    """The index of element number `i`."""
+    return unravel(variable("i", value.type.numel), value.shape)
+
+
+def _early_copy(copy: Copy, place: str, pointer: str, context: StageContext) -> StageText:
+    """A copy whose loads are asked for at the begin of the tile: nobody waits for them before the store."""
+    value, name = copy.part.value, f"{copy.buffer.name}_{copy.part.offset}"
+    element = STORAGE_TYPES[value.type.dtype]
+    target = f"({pointer})[{render(dot(_indices(value), copy.part.strides))}]"
+    guard = f"if (const int i = threadIdx.x; i < {_count(value.type.numel // context.places.tile.rows)})"
+    return StageText(
+        (),
+        [f"{guard} {target} = {name}.at[0];"],
+        ("views.cuh", "ptx.cuh"),
+        0,
+        early=[
+            f"Pack<{element}, 1> {name} = {{}};",
+            f"{guard} {name} = load_pack_early<1>({place});",
+        ],
+        early_bytes=value.type.numel * value.type.dtype.size_bytes,
+    )
 
 
 def emit_store(value: Node, context: StageContext) -> StageText:
@@ -58,10 +101,11 @@ def _element_loop(
     writer = _writer(CodeBlocks(), roots, context)
 
     def body() -> None:
-        indices = unravel(variable("i", value.type.numel), value.shape)
-        _write_element(writer, value, indices, pointer, strides)
+        _write_element(writer, value, _indices(value), pointer, strides)
 
     head = f"for (int i = thread; i < {_count(per_row)}; i += {context.threads})"
+    if value.type.numel <= context.threads:
+        head = f"if (const int i = thread; i < {_count(per_row)})"
     writer.loop(head, "i", body, is_uniform=False)
     warps = math.ceil(value.type.numel / WARP_LANES)
     return StageText((), writer.blocks.lines, INCLUDES, warps)

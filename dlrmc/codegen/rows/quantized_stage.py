@@ -8,7 +8,7 @@ from dlrmc.codegen.kernels.quantized_bag import INCLUDE, QuantizedEmission, code
 from dlrmc.codegen.kernels.sizes import Constant, power_of_two_at_least
 from dlrmc.codegen.kernels.tile_text import indented, offset_by
 from dlrmc.codegen.kernels.windows import Window
-from dlrmc.codegen.rows.bag_sources import source_numbers, write_sources
+from dlrmc.codegen.rows.bag_sources import source_numbers, source_places, write_sources
 from dlrmc.codegen.rows.bag_unit import table_unit
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
@@ -30,19 +30,23 @@ def emit_quantized_stage(stage: Node, anchor: Node, context: StageContext) -> St
     kinds: dict[tuple[tuple[str, Constant], ...], int] = {}
     numbers = [kinds.setdefault(tuple(emission.kind(bags).items()), len(kinds)) for bags in tables]
     definitions = [line for kind, number in kinds.items() for line in emission.struct(dict(kind), number)]
+    per_row = entries // places.tile.rows
+    bag_count = places.tile.batch * per_row
     sources, prologue = context.layout.scratch.get(stage), []
     if sources is not None and len(kinds) == 1:
-        definitions += source_numbers(f"{name}_numbers", tables, windows, context.sites)
+        definitions += source_numbers(f"{name}_numbers", tables, windows, context.sites, bag_count)
+        definitions += source_places(f"{name}_places", tables, windows)
         unit = table_unit(len(tables), context.threads)
+        names = f"{name}_numbers", f"{name}_places"
         prologue = [
-            *write_sources(sources.name, f"{name}_numbers", tables, windows, unit),
+            *write_sources(sources.name, names, tables, windows, unit),
             "__syncthreads();",
         ]
         pointer = f"reinterpret_cast<const BagSource*>({sources.name})"
         source = [f"const BagSource& source = {pointer}[table];"]
     else:
         source = emission.source(tables, numbers)
-    per_row, items = entries // places.tile.rows, len(tables) * entries * lanes
+    items = len(tables) * entries * lanes
     body = [
         *([f"const int table = item / {entries * lanes};"] if len(y.shape) == 3 else []),
         f"const int row = item / {lanes} % {entries};",
@@ -51,7 +55,7 @@ def emit_quantized_stage(stage: Node, anchor: Node, context: StageContext) -> St
         *source,
         f"const long long bag = {offset_by('row', ('first_row', per_row))};",
         f"{y.element}* const y = {_place(y)};",
-        *emission.run(len(kinds), places.tile.batch * per_row),
+        *emission.run(len(kinds), bag_count),
     ]
     statements = [
         f"for (int item = thread; item < {items}; item += {context.threads}) {{",

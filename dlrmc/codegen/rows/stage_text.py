@@ -28,6 +28,7 @@ class StageText:
         prologue: statements that stand once before all phases.
         early: statements that start the stage's loads, at the begin of a tile; the stage itself may run some
             phases later, and uses what they declare.
+        early_bytes: what these ask for, about.
     """
 
     definitions: Sequence[str]
@@ -36,6 +37,7 @@ class StageText:
     warps: int
     prologue: Sequence[str] = ()
     early: Sequence[str] = ()
+    early_bytes: int = 0
 
 
 @dataclass(frozen=True)

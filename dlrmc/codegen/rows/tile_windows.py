@@ -91,14 +91,21 @@ class TilePlaces:
 
     @property
     def slot_reads(self) -> tuple[str, ...]:
-        """The reads of slots whose pointers are used row by row."""
+        """The reads of slots whose pointers are used row by row.
+
+        All stand where they are written: the compiler would move that of a result down to the last phase,
+        where the block would wait for it.
+        """
         by_rows = {
             self.signature.operand_names[operand.operand]
             for operand in self.tile.operands.values()
             if operand.role == "rows"
         } | set(self.signature.result_names)
         return tuple(
-            read for read in self.signature.slot_reads if any(f" {name} = " in read for name in by_rows)
+            read.replace(f"*{name}_slot", f"read_slot_early({name}_slot)")
+            for read in self.signature.slot_reads
+            for name in by_rows
+            if f" {name} = " in read
         )
 
     @property
@@ -191,6 +198,10 @@ class TileWindows:
         alignment_bytes = math.gcd(window.alignment_bytes, gap * window.dtype.size_bytes)
         pointer = offset_by(window.pointer, ("first_row", gap))
         return replace(window, pointer=pointer, alignment_bytes=alignment_bytes)
+
+    def operand_place(self, node: Node) -> int:
+        """The place among the kernel's operands of an input of the stage's body."""
+        return self._places.tile.operands[self._stage.outer[node]].operand
 
     def result(self, anchor: Node) -> Window:
         """The window through which the anchor's value is written.

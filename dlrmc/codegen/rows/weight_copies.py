@@ -12,6 +12,10 @@ from dlrmc.codegen.rows.stage_text import StageContext
 from dlrmc.codegen.rows.weight_tiles import BulkCopy
 from dlrmc.ir.graph import Node
 
+# Copies of so few bytes do not hold up what is asked for behind them, and loads of so few are not held up.
+FIRST_BYTES = 8192
+FEW_LOADS_BYTES = 12 * 1024
+
 
 class WeightCopies:
     """The copies of one row program.
@@ -19,17 +23,35 @@ class WeightCopies:
     Where weights stand in memory as they shall stand here, one thread asks for bulk copies, for which nobody
     waits before the phase that reads them. All threads copy the others by cp.async, one group a phase; the
     unit that takes these is busy, and the threads with it, until the last but few have come.
+
+    Args:
+        context: of the stages.
+        early_bytes: what stages ask for at the begin of a tile. Where that is much, what later phases need
+            stands in line behind it: memory answers in the order in which it was asked.
     """
 
-    def __init__(self, context: StageContext) -> None:
+    def __init__(self, context: StageContext, early_bytes: int) -> None:
         self._context = context
+        self._early_bytes = early_bytes
+
+    @property
+    def first(self) -> list[str]:
+        """Statements that start the few for the first barrier, before ids are waited for."""
+        return [line for phase in self._grouped if self._is_first(phase) for line in self._group(phase)]
 
     @property
     def soon(self) -> list[str]:
-        """Statements that start those of the first half of the phases, and all that cost no waiting."""
-        bulk = [line for phase in self._bulk for line in self._start_bulk(phase)]
-        soon = [line for phase in self._grouped if not self._is_late(phase) for line in self._group(phase)]
-        return bulk + soon
+        """Statements that start those of the first half of the phases, and all that hold nothing up."""
+        bulk = [
+            line for phase in self._bulk if not self._is_behind(phase) for line in self._start_bulk(phase)
+        ]
+        soon = [phase for phase in self._grouped if not self._is_late(phase) and not self._is_first(phase)]
+        return bulk + [line for phase in soon for line in self._group(phase)]
+
+    @property
+    def behind_loads(self) -> list[str]:
+        """Statements for behind the first barrier, where all warps have asked for what they load."""
+        return [line for phase in self._bulk if self._is_behind(phase) for line in self._start_bulk(phase)]
 
     @property
     def late(self) -> list[str]:
@@ -63,6 +85,14 @@ class WeightCopies:
             if not bulk_weight_copies(stage, self._context):
                 found.setdefault(self._context.layout.phases[stage], []).append(stage)
         return dict(sorted(found.items()))
+
+    def _is_first(self, phase: int) -> bool:
+        sizes = (self._context.layout.weights[stage].size_bytes for stage in self._grouped[phase])
+        return phase <= 1 and sum(sizes) <= FIRST_BYTES
+
+    def _is_behind(self, phase: int) -> bool:
+        """A barrier must still stand between the copy's start and the phase."""
+        return self._early_bytes > FEW_LOADS_BYTES and phase > 1 and self._is_late(phase)
 
     def _is_late(self, phase: int) -> bool:
         return phase > self._context.layout.phase_count // 2

@@ -76,13 +76,14 @@ def copy_weights(
     """The statements that start the copies and write the zeros of one stage's weights."""
     row, column = weight.strides
     pack = weight.pack(shape.k, (row,)) if column == 1 else 1
-    arguments = (buffer, weight.start, "threadIdx.x", str(threads))
+    thread = f"threadIdx.x % {threads}"
+    arguments = (buffer, weight.start, thread, str(threads))
     sizes = f"{shape.n}, {shape.k}, {shape.stride}, {shape.padded}, {row}, {column}"
     yield from call(f"copy_weights_async<{4 if pack == 4 else 1}, {sizes}>", *arguments)
     if bias is not None:
         target = f"{buffer} + {shape.bias_offset}"
         sizes = f"1, {shape.n}, {shape.n}, {shape.n}, 0, {bias.strides[0]}"
-        yield from call(f"copy_weights_async<1, {sizes}>", target, bias.start, "threadIdx.x", str(threads))
+        yield from call(f"copy_weights_async<1, {sizes}>", target, bias.start, thread, str(threads))
 
 
 @dataclass(frozen=True, slots=True)

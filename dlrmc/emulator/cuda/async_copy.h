@@ -56,6 +56,10 @@ inline void load_global_early(unsigned (&to)[N], const void* from) {
     __builtin_memcpy(to, from, N * sizeof(unsigned));
 }
 
+inline void load_shared_again(unsigned (&to)[4], const float* from) {
+    __builtin_memcpy(to, from, sizeof(to));
+}
+
 }  // namespace dlrmc_emulator
 
 #endif  // DLRMC_EMULATOR_ASYNC_COPY_H

@@ -47,6 +47,13 @@ inline unsigned short f32_to_bf16(float value) {
     return static_cast<unsigned short>((bits + 0x7fffu + odd) >> 16);
 }
 
+inline unsigned f32_to_tf32(float value) {
+    const unsigned bits = __float_as_uint(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu & ~0x1fffu;
+    const unsigned odd = bits >> 13 & 1u;
+    return (bits + 0xfffu + odd) & ~0x1fffu;
+}
+
 }  // namespace dlrmc_emulator
 
 #endif  // DLRMC_EMULATOR_HALF_H

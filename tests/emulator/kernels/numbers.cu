@@ -14,6 +14,10 @@ extern "C" __global__ void __launch_bounds__(1024) narrow_bf16(const float* in, 
     const int i = static_cast<int>(blockIdx.x * 1024 + threadIdx.x);
     out[i] = f32_to_bf16(in[i]);
 }
+extern "C" __global__ void __launch_bounds__(1024) narrow_tf32(const float* in, unsigned* out) {
+    const int i = static_cast<int>(blockIdx.x * 1024 + threadIdx.x);
+    out[i] = f32_to_tf32(in[i]);
+}
 
 // 12 results for each of 32 inputs.
 extern "C" __global__ void __launch_bounds__(32) functions(const float* in, float* out) {
