@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
     const float* const __restrict__ dense_in = *dense_in_slot;
     const int first_column = blockIdx.x % 1 * 16;
     const long long first_row = static_cast<long long>(blockIdx.x / 1) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<1>(
             TileSize<1, 1, 5>(),
             TileView<const float, 5, 0, 1>{dense_in + first_row * 5},
@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 1 * 8;
     const long long first_row = static_cast<long long>(blockIdx.x / 1) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<4>(
             TileSize<1, 1, 12>(),
             TileView<const float, 12, 0, 1>{relu_in + first_row * 12},
@@ -287,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 1 * 16;
     const long long first_row = static_cast<long long>(blockIdx.x / 1) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<2>(
             TileSize<1, 1, 6>(),
             TileView<const float, 6, 0, 1>{relu_1_in + first_row * 6},
@@ -357,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
     const int first_column = blockIdx.x % 1 * 1;
     const long long first_row = static_cast<long long>(blockIdx.x / 1) * 8;
-    const int rows = static_cast<int>(min(8ll, 8ll - first_row));
+    constexpr int rows = 8;
     load_tile<2>(
             TileSize<8, 1, 10>(),
             TileView<const float, 10, 0, 1>{relu_2_in + first_row * 10},

@@ -20,7 +20,7 @@
 //   return %sigmoid
 // }
 
-// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, linear.cuh
+// includes kernel_pointers.cuh, views.cuh, weights.cuh, views.cuh, ptx.cuh, linear.cuh
 // %sigmoid = kernel row_program<batch=8>(%input, %_0_weight, %_0_bias, %_2_weight, %_2_bias, %_4_weight, %_4_bias) {
 //   %relu = linear(%input, %_0_weight, %_0_bias) {act=relu} : f32[8,8]
 //   %relu_1 = linear(%relu, %_2_weight, %_2_bias) {act=relu} : f32[8,4]
@@ -115,8 +115,8 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         const float* __restrict__ _4_bias_in,
         float* const* __restrict__ sigmoid_out_slot) {
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
-    const float* const __restrict__ input_in = *input_in_slot;
-    float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
+    const float* const __restrict__ input_in = read_slot_early(input_in_slot);
+    float* const __restrict__ sigmoid_out = read_slot_early(sigmoid_out_slot);
     float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 768);
     float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 1024);
     float* const sigmoid_x_tile = reinterpret_cast<float*>(dlrmc_shared + 0);
@@ -125,34 +125,33 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 1280);
     long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 1536);
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
+    copy_weights_async<1, 8, 5, 12, 8, 5, 1>(relu_w, _0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 8, 8, 8, 0, 1>(relu_w + 96, _0_bias_in, threadIdx.x % 512, 512);
+    cp_async_commit_group();
+    Pack<float, 1> relu_x_tile_0 = {};
+    if (const int i = threadIdx.x; i < rows * 5) relu_x_tile_0 = load_pack_early<1>(input_in + first_row * 5 + i);
     if (threadIdx.x == 416) {
         copy_barrier_init(copy_barriers + 2);
         copy_barrier_expect(copy_barriers + 2, 144);
         bulk_copy(relu_1_w, _2_weight_in, 128, copy_barriers + 2);
         bulk_copy(relu_1_w + 32, _2_bias_in, 16, copy_barriers + 2);
     }
-    copy_weights_async<1, 8, 5, 12, 8, 5, 1>(relu_w, _0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 8, 8, 8, 0, 1>(relu_w + 96, _0_bias_in, threadIdx.x, 512);
-    cp_async_commit_group();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
     }
     {
         const int thread = (threadIdx.x + 480) % 512;
-        for (int i = thread; i < rows * 5; i += 512) {
-            const float v_input = (input_in + first_row * 5)[i];
-            (relu_x_tile)[i] = v_input;
-        }
+        if (const int i = threadIdx.x; i < rows * 5) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
-    copy_weights_async<4, 1, 4, 4, 4, 4, 1>(sigmoid_w, _4_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 4, _4_bias_in, threadIdx.x, 512);
+    copy_weights_async<4, 1, 4, 4, 4, 4, 1>(sigmoid_w, _4_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 4, _4_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
     cp_async_wait_group<1>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_linear_sigmoid_1_relu_sizes>::run(
                 relu_x_tile,
                 relu_w,
@@ -167,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     __syncthreads();
     copy_barrier_wait(copy_barriers + 2);
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_linear_sigmoid_1_relu_1_sizes>::run(
                 relu_1_x_tile,
                 relu_1_w,
@@ -182,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<0>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_linear_sigmoid_1_sigmoid_sizes>::run(
                 sigmoid_x_tile,
                 sigmoid_w,

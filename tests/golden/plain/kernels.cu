@@ -57,7 +57,7 @@
 //   return %sigmoid
 // }
 
-// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, linear.cuh, warp_bags.cuh, pairwise_dot.cuh
+// includes kernel_pointers.cuh, views.cuh, weights.cuh, views.cuh, ptx.cuh, linear.cuh, warp_bags.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, pairwise_dot.cuh
 // %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight_padded, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight_padded, %top_2_bias, %top_4_weight, %top_4_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,64]
 //   %bot_2_weight_rows = slice(%bot_2_weight_padded) {dim=1, start=0, stop=64} : f32[16,64]
@@ -151,9 +151,9 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0 {
     static constexpr bool Y_IS_PACKED = false;
 };
 static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[3] = {
-    {64, 16, 16, -1, 0, 1},
-    {64, 16, 16, -1, 2, 3},
-    {64, 16, 16, -1, 4, 5},
+    {64, 16, 2, -1, 0, 1},
+    {64, 16, 2, -1, 2, 3},
+    {64, 16, 2, -1, 4, 5},
 };
 struct dlrmc_linear_relu_linear_relu_embedding_bags_1_index_sizes {
     using Element = float;
@@ -245,31 +245,23 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes {
     }
 };
 extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_embedding_bags_1(
-        const float* const* __restrict__ dense_in_slot,
-        const float* __restrict__ bot_0_weight_in,
-        const float* __restrict__ bot_0_bias_in,
-        const float* __restrict__ bot_2_weight_padded_in,
-        const float* __restrict__ bot_2_bias_in,
-        const float* __restrict__ emb_0_weight_in,
-        const float* __restrict__ emb_1_weight_in,
-        const float* __restrict__ emb_2_weight_in,
-        const long long* const* __restrict__ indices_0_in_slot,
-        const long long* const* __restrict__ indices_1_in_slot,
-        const long long* const* __restrict__ indices_2_in_slot,
-        const long long* const* __restrict__ offsets_0_in_slot,
-        const long long* const* __restrict__ offsets_1_in_slot,
-        const long long* const* __restrict__ offsets_2_in_slot,
-        const float* __restrict__ top_0_weight_in,
-        const float* __restrict__ top_0_bias_in,
-        const float* __restrict__ top_2_weight_padded_in,
-        const float* __restrict__ top_2_bias_in,
-        const float* __restrict__ top_4_weight_in,
-        const float* __restrict__ top_4_bias_in,
-        float* const* __restrict__ sigmoid_out_slot,
-        Faults* __restrict__ faults) {
+        const __grid_constant__ KernelPointers<22> pointers) {
+    const float* const* const __restrict__ dense_in_slot = static_cast<const float* const*>(pointers.at[0]);
+    const float* const __restrict__ bot_0_weight_in = static_cast<const float*>(pointers.at[1]);
+    const float* const __restrict__ bot_0_bias_in = static_cast<const float*>(pointers.at[2]);
+    const float* const __restrict__ bot_2_weight_padded_in = static_cast<const float*>(pointers.at[3]);
+    const float* const __restrict__ bot_2_bias_in = static_cast<const float*>(pointers.at[4]);
+    const float* const __restrict__ top_0_weight_in = static_cast<const float*>(pointers.at[14]);
+    const float* const __restrict__ top_0_bias_in = static_cast<const float*>(pointers.at[15]);
+    const float* const __restrict__ top_2_weight_padded_in = static_cast<const float*>(pointers.at[16]);
+    const float* const __restrict__ top_2_bias_in = static_cast<const float*>(pointers.at[17]);
+    const float* const __restrict__ top_4_weight_in = static_cast<const float*>(pointers.at[18]);
+    const float* const __restrict__ top_4_bias_in = static_cast<const float*>(pointers.at[19]);
+    float* const* const __restrict__ sigmoid_out_slot = static_cast<float* const*>(pointers.at[20]);
+    Faults* const __restrict__ faults = static_cast<Faults*>(pointers.at[21]);
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
-    const float* const __restrict__ dense_in = *dense_in_slot;
-    float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
+    const float* const __restrict__ dense_in = read_slot_early(dense_in_slot);
+    float* const __restrict__ sigmoid_out = read_slot_early(sigmoid_out_slot);
     float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 26368);
     float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 25088);
     float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 23296);
@@ -288,24 +280,22 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         const int warp = threadIdx.x / 32;
         const int table = warp * 8 / 1 + lane;
         const bool is_own = warp < 1 && lane < 3 && table < 3;
-        BagPointers own = {};
-        switch (warp) {
-            case 0:
-                if (lane == 0) own = BagPointers{emb_0_weight_in, indices_0_in_slot, offsets_0_in_slot, nullptr};
-                if (lane == 1) own = BagPointers{emb_1_weight_in, indices_1_in_slot, offsets_1_in_slot, nullptr};
-                if (lane == 2) own = BagPointers{emb_2_weight_in, indices_2_in_slot, offsets_2_in_slot, nullptr};
-                break;
-        }
         if (is_own) {
+            const BagPointers own = {pointers.at[5 + table], pointers.at[8 + table], pointers.at[11 + table], nullptr};
             BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources) + warp * 3;
             sources[lane] = bag_source<true, true, false>(own, dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[table]);
         }
         __syncwarp();
     }
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
+    copy_weights_async<1, 64, 3, 4, 4, 3, 1>(relu_w, bot_0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 64, 64, 64, 0, 1>(relu_w + 256, bot_0_bias_in, threadIdx.x % 512, 512);
+    cp_async_commit_group();
+    Pack<float, 1> relu_x_tile_0 = {};
+    if (const int i = threadIdx.x; i < rows * 3) relu_x_tile_0 = load_pack_early<1>(dense_in + first_row * 3 + i);
     WarpBags<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0> dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work;
-    if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.begin(reinterpret_cast<const BagSource*>(bags_sources), unit, 0 + first_row, rows, 8, faults);
+    if (const int unit = threadIdx.x % 512 / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.begin(reinterpret_cast<const BagSource*>(bags_sources), unit, 0 + first_row, rows, 8, faults);
     if (threadIdx.x == 416) {
         copy_barrier_init(copy_barriers + 2);
         copy_barrier_expect(copy_barriers + 2, 5120);
@@ -318,11 +308,8 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         bulk_copy(relu_3_w, top_2_weight_padded_in, 10176, copy_barriers + 5);
         bulk_copy(relu_3_w + 2560, top_2_bias_in, 128, copy_barriers + 5);
     }
-    copy_weights_async<1, 64, 3, 4, 4, 3, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 64, 64, 64, 0, 1>(relu_w + 256, bot_0_bias_in, threadIdx.x, 512);
-    cp_async_commit_group();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         zero_columns<1, 1, 3, 4>(TileView<float, 4, 0>{relu_x_tile}, thread, 512);
     }
     {
@@ -331,21 +318,18 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     {
         const int thread = (threadIdx.x + 448) % 512;
-        for (int i = thread; i < rows * 3; i += 512) {
-            const float v_dense = (dense_in + first_row * 3)[i];
-            (relu_x_tile)[i] = v_dense;
-        }
+        if (const int i = threadIdx.x; i < rows * 3) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
-    copy_weights_async<1, 64, 22, 28, 24, 22, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 64, 64, 64, 0, 1>(relu_2_w + 1792, top_0_bias_in, threadIdx.x, 512);
+    copy_weights_async<1, 64, 22, 28, 24, 22, 1>(relu_2_w, top_0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 64, 64, 64, 0, 1>(relu_2_w + 1792, top_0_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 1, 32, 32, 32, 32, 1>(sigmoid_w, top_4_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 32, top_4_bias_in, threadIdx.x, 512);
+    copy_weights_async<4, 1, 32, 32, 32, 32, 1>(sigmoid_w, top_4_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 32, top_4_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
     cp_async_wait_group<2>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_sizes>::run(
                 relu_x_tile,
                 relu_w,
@@ -360,7 +344,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     __syncthreads();
     copy_barrier_wait(copy_barriers + 2);
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_1_sizes>::run(
                 relu_1_x_tile,
                 relu_1_w,
@@ -374,12 +358,12 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     {
         const int thread = (threadIdx.x + 448) % 512;
-        if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 20, 1>{index_x_tile + 20}, faults);
+        if (const int unit = threadIdx.x % 512 / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 20, 1>{index_x_tile + 20}, faults);
     }
     __syncthreads();
     {
-        const int thread = threadIdx.x;
-        for (int i = thread; i < rows * 16; i += 512) {
+        const int thread = threadIdx.x % 512;
+        if (const int i = thread; i < rows * 16) {
             const float v_relu_1 = (index_x_tile)[i];
             (relu_2_x_tile)[i] = v_relu_1;
         }
@@ -396,7 +380,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<1>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_2_sizes>::run(
                 relu_2_x_tile,
                 relu_2_w,
@@ -411,7 +395,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     __syncthreads();
     copy_barrier_wait(copy_barriers + 5);
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_3_sizes>::run(
                 relu_3_x_tile,
                 relu_3_w,
@@ -426,7 +410,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<0>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes>::run(
                 sigmoid_x_tile,
                 sigmoid_w,

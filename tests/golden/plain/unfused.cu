@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_1(
     const float* const __restrict__ dense_in = *dense_in_slot;
     const int first_column = blockIdx.x % 2 * 32;
     const long long first_row = static_cast<long long>(blockIdx.x / 2) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<1>(
             TileSize<1, 1, 3>(),
             TileView<const float, 3, 0, 1>{dense_in + first_row * 3},
@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_2(
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 2 * 8;
     const long long first_row = static_cast<long long>(blockIdx.x / 2) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<4>(
             TileSize<1, 1, 64>(),
             TileView<const float, 64, 0, 1>{relu_in + first_row * 64},
@@ -278,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_pairwise_dot_1(
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<4>(
             TileSize<1, 1, 16>(),
             TileView<const float, 16, 0, 1>{relu_1_in + first_row * 16},
@@ -352,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_3(
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 4 * 16;
     const long long first_row = static_cast<long long>(blockIdx.x / 4) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<4>(
             TileSize<1, 1, 16>(),
             TileView<const float, 16, 0, 1>{relu_1_in + first_row * 16},
@@ -422,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_relu_4(
     float* const shared = reinterpret_cast<float*>(dlrmc_shared);
     const int first_column = blockIdx.x % 4 * 8;
     const long long first_row = static_cast<long long>(blockIdx.x / 4) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
+    constexpr int rows = 1;
     load_tile<4>(
             TileSize<1, 1, 64>(),
             TileView<const float, 64, 0, 1>{relu_2_in + first_row * 64},
@@ -485,7 +485,7 @@ extern "C" __global__ void __launch_bounds__(32) dlrmc_linear_sigmoid_1(
     float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
     const int first_column = blockIdx.x % 1 * 1;
     const long long first_row = static_cast<long long>(blockIdx.x / 1) * 8;
-    const int rows = static_cast<int>(min(8ll, 8ll - first_row));
+    constexpr int rows = 8;
     load_tile<4>(
             TileSize<8, 1, 32>(),
             TileView<const float, 32, 0, 1>{relu_3_in + first_row * 32},

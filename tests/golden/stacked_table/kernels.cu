@@ -30,7 +30,7 @@
 //   return %sigmoid
 // }
 
-// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, embedding_bag.cuh, linear.cuh, pairwise_dot.cuh
+// includes kernel_pointers.cuh, views.cuh, weights.cuh, views.cuh, ptx.cuh, embedding_bag.cuh, linear.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, pairwise_dot.cuh
 // %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight, %bot_2_bias, %indices, %table, %top_0_weight, %top_0_bias, %top_2_weight, %top_2_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,12]
 //   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,6]
@@ -192,9 +192,9 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         float* const* __restrict__ sigmoid_out_slot,
         Faults* __restrict__ faults) {
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
-    const float* const __restrict__ dense_in = *dense_in_slot;
-    const long long* const __restrict__ indices_in = *indices_in_slot;
-    float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
+    const float* const __restrict__ dense_in = read_slot_early(dense_in_slot);
+    const long long* const __restrict__ indices_in = read_slot_early(indices_in_slot);
+    float* const __restrict__ sigmoid_out = read_slot_early(sigmoid_out_slot);
     float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2560);
     float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2816);
     float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2048);
@@ -206,15 +206,17 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2304);
     long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 3328);
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
-    copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x, 512);
+    constexpr int rows = 1;
+    copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x, 512);
+    Pack<float, 1> relu_x_tile_0 = {};
+    if (const int i = threadIdx.x; i < rows * 5) relu_x_tile_0 = load_pack_early<1>(dense_in + first_row * 5 + i);
+    copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
     }
     {
@@ -227,13 +229,10 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     {
         const int thread = (threadIdx.x + 416) % 512;
-        for (int i = thread; i < rows * 5; i += 512) {
-            const float v_dense = (dense_in + first_row * 5)[i];
-            (relu_x_tile)[i] = v_dense;
-        }
+        if (const int i = threadIdx.x; i < rows * 5) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
     {
-        const int thread = (threadIdx.x + 384) % 512;
+        const int thread = (threadIdx.x + 416) % 512;
         for (int item = thread; item < 12; item += 512) {
             const int table = item / 12;
             const int row = item / 4 % 3;
@@ -245,16 +244,16 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
             EmbeddingBag<dlrmc_linear_relu_linear_relu_embedding_bag_1_embedding_bag_kind_0>::run(source, bag, 24, column, column == 0, y, faults);
         }
     }
-    copy_weights_async<4, 10, 12, 12, 12, 12, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 10, 10, 10, 0, 1>(relu_2_w + 120, top_0_bias_in, threadIdx.x, 512);
+    copy_weights_async<4, 10, 12, 12, 12, 12, 1>(relu_2_w, top_0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 10, 10, 10, 0, 1>(relu_2_w + 120, top_0_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
-    copy_weights_async<1, 1, 10, 12, 12, 10, 1>(sigmoid_w, top_2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 12, top_2_bias_in, threadIdx.x, 512);
+    copy_weights_async<1, 1, 10, 12, 12, 10, 1>(sigmoid_w, top_2_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 12, top_2_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
     cp_async_wait_group<3>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bag_1_relu_sizes>::run(
                 relu_x_tile,
                 relu_w,
@@ -269,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<2>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bag_1_relu_1_sizes>::run(
                 relu_1_x_tile,
                 relu_1_w,
@@ -283,8 +282,8 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     __syncthreads();
     {
-        const int thread = threadIdx.x;
-        for (int i = thread; i < rows * 6; i += 512) {
+        const int thread = threadIdx.x % 512;
+        if (const int i = thread; i < rows * 6) {
             const float v_relu_1 = (index_x_tile)[i];
             (relu_2_x_tile)[i] = v_relu_1;
         }
@@ -301,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<1>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bag_1_relu_2_sizes>::run(
                 relu_2_x_tile,
                 relu_2_w,
@@ -316,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<0>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bag_1_sigmoid_sizes>::run(
                 sigmoid_x_tile,
                 sigmoid_w,

@@ -40,7 +40,7 @@
 //   return %sigmoid
 // }
 
-// includes views.cuh, weights.cuh, views.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, linear.cuh, warp_bags.cuh, pairwise_dot.cuh
+// includes kernel_pointers.cuh, views.cuh, weights.cuh, views.cuh, ptx.cuh, linear.cuh, warp_bags.cuh, scalars.cuh, math.cuh, faults.cuh, reduce.cuh, pairwise_dot.cuh
 // %sigmoid = kernel row_program<batch=8>(%dense, %bot_0_weight, %bot_0_bias, %bot_2_weight, %bot_2_bias, %emb_0_weight, %emb_1_weight, %emb_2_weight, %indices_0, %indices_1, %indices_2, %offsets_0, %offsets_1, %offsets_2, %top_0_weight, %top_0_bias, %top_2_weight, %top_2_bias) {
 //   %relu = linear(%dense, %bot_0_weight, %bot_0_bias) {act=relu} : f32[8,12]
 //   %relu_1 = linear(%relu, %bot_2_weight, %bot_2_bias) {act=relu} : f32[8,6]
@@ -131,9 +131,9 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0 {
     static constexpr bool Y_IS_PACKED = false;
 };
 static __device__ const BagNumbers dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[3] = {
-    {40, 16, 16, -1, 0, 1},
-    {40, 16, 16, -1, 2, 3},
-    {40, 16, 16, -1, 4, 5},
+    {40, 16, 2, -1, 0, 1},
+    {40, 16, 2, -1, 2, 3},
+    {40, 16, 2, -1, 4, 5},
 };
 struct dlrmc_linear_relu_linear_relu_embedding_bags_1_index_sizes {
     using Element = float;
@@ -199,29 +199,21 @@ struct dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes {
     }
 };
 extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_embedding_bags_1(
-        const float* const* __restrict__ dense_in_slot,
-        const float* __restrict__ bot_0_weight_in,
-        const float* __restrict__ bot_0_bias_in,
-        const float* __restrict__ bot_2_weight_in,
-        const float* __restrict__ bot_2_bias_in,
-        const float* __restrict__ emb_0_weight_in,
-        const float* __restrict__ emb_1_weight_in,
-        const float* __restrict__ emb_2_weight_in,
-        const long long* const* __restrict__ indices_0_in_slot,
-        const long long* const* __restrict__ indices_1_in_slot,
-        const long long* const* __restrict__ indices_2_in_slot,
-        const long long* const* __restrict__ offsets_0_in_slot,
-        const long long* const* __restrict__ offsets_1_in_slot,
-        const long long* const* __restrict__ offsets_2_in_slot,
-        const float* __restrict__ top_0_weight_in,
-        const float* __restrict__ top_0_bias_in,
-        const float* __restrict__ top_2_weight_in,
-        const float* __restrict__ top_2_bias_in,
-        float* const* __restrict__ sigmoid_out_slot,
-        Faults* __restrict__ faults) {
+        const __grid_constant__ KernelPointers<20> pointers) {
+    const float* const* const __restrict__ dense_in_slot = static_cast<const float* const*>(pointers.at[0]);
+    const float* const __restrict__ bot_0_weight_in = static_cast<const float*>(pointers.at[1]);
+    const float* const __restrict__ bot_0_bias_in = static_cast<const float*>(pointers.at[2]);
+    const float* const __restrict__ bot_2_weight_in = static_cast<const float*>(pointers.at[3]);
+    const float* const __restrict__ bot_2_bias_in = static_cast<const float*>(pointers.at[4]);
+    const float* const __restrict__ top_0_weight_in = static_cast<const float*>(pointers.at[14]);
+    const float* const __restrict__ top_0_bias_in = static_cast<const float*>(pointers.at[15]);
+    const float* const __restrict__ top_2_weight_in = static_cast<const float*>(pointers.at[16]);
+    const float* const __restrict__ top_2_bias_in = static_cast<const float*>(pointers.at[17]);
+    float* const* const __restrict__ sigmoid_out_slot = static_cast<float* const*>(pointers.at[18]);
+    Faults* const __restrict__ faults = static_cast<Faults*>(pointers.at[19]);
     extern __shared__ __align__(16) unsigned char dlrmc_shared[];
-    const float* const __restrict__ dense_in = *dense_in_slot;
-    float* const __restrict__ sigmoid_out = *sigmoid_out_slot;
+    const float* const __restrict__ dense_in = read_slot_early(dense_in_slot);
+    float* const __restrict__ sigmoid_out = read_slot_early(sigmoid_out_slot);
     float* const relu_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2816);
     float* const relu_1_x_tile = reinterpret_cast<float*>(dlrmc_shared + 3072);
     float* const index_x_tile = reinterpret_cast<float*>(dlrmc_shared + 2304);
@@ -238,32 +230,27 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         const int warp = threadIdx.x / 32;
         const int table = warp * 8 / 1 + lane;
         const bool is_own = warp < 1 && lane < 3 && table < 3;
-        BagPointers own = {};
-        switch (warp) {
-            case 0:
-                if (lane == 0) own = BagPointers{emb_0_weight_in, indices_0_in_slot, offsets_0_in_slot, nullptr};
-                if (lane == 1) own = BagPointers{emb_1_weight_in, indices_1_in_slot, offsets_1_in_slot, nullptr};
-                if (lane == 2) own = BagPointers{emb_2_weight_in, indices_2_in_slot, offsets_2_in_slot, nullptr};
-                break;
-        }
         if (is_own) {
+            const BagPointers own = {pointers.at[5 + table], pointers.at[8 + table], pointers.at[11 + table], nullptr};
             BagSource* const sources = reinterpret_cast<BagSource*>(bags_sources) + warp * 3;
             sources[lane] = bag_source<true, true, false>(own, dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_numbers[table]);
         }
         __syncwarp();
     }
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
-    const int rows = static_cast<int>(min(1ll, 8ll - first_row));
-    WarpBags<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0> dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work;
-    if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.begin(reinterpret_cast<const BagSource*>(bags_sources), unit, 0 + first_row, rows, 8, faults);
-    copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x, 512);
+    constexpr int rows = 1;
+    copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 12, 12, 12, 0, 1>(relu_w + 144, bot_0_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
-    copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x, 512);
+    Pack<float, 1> relu_x_tile_0 = {};
+    if (const int i = threadIdx.x; i < rows * 5) relu_x_tile_0 = load_pack_early<1>(dense_in + first_row * 5 + i);
+    WarpBags<dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_kind_0> dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work;
+    if (const int unit = threadIdx.x % 512 / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.begin(reinterpret_cast<const BagSource*>(bags_sources), unit, 0 + first_row, rows, 8, faults);
+    copy_weights_async<4, 6, 12, 12, 12, 12, 1>(relu_1_w, bot_2_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 6, 6, 6, 0, 1>(relu_1_w + 72, bot_2_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
     }
     {
@@ -276,21 +263,18 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     {
         const int thread = (threadIdx.x + 416) % 512;
-        for (int i = thread; i < rows * 5; i += 512) {
-            const float v_dense = (dense_in + first_row * 5)[i];
-            (relu_x_tile)[i] = v_dense;
-        }
+        if (const int i = threadIdx.x; i < rows * 5) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
-    copy_weights_async<4, 10, 12, 12, 12, 12, 1>(relu_2_w, top_0_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 10, 10, 10, 0, 1>(relu_2_w + 120, top_0_bias_in, threadIdx.x, 512);
+    copy_weights_async<4, 10, 12, 12, 12, 12, 1>(relu_2_w, top_0_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 10, 10, 10, 0, 1>(relu_2_w + 120, top_0_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
-    copy_weights_async<1, 1, 10, 12, 12, 10, 1>(sigmoid_w, top_2_weight_in, threadIdx.x, 512);
-    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 12, top_2_bias_in, threadIdx.x, 512);
+    copy_weights_async<1, 1, 10, 12, 12, 10, 1>(sigmoid_w, top_2_weight_in, threadIdx.x % 512, 512);
+    copy_weights_async<1, 1, 1, 1, 1, 0, 1>(sigmoid_w + 12, top_2_bias_in, threadIdx.x % 512, 512);
     cp_async_commit_group();
     cp_async_wait_group<3>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_sizes>::run(
                 relu_x_tile,
                 relu_w,
@@ -305,7 +289,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<2>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_1_sizes>::run(
                 relu_1_x_tile,
                 relu_1_w,
@@ -319,12 +303,12 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     }
     {
         const int thread = (threadIdx.x + 480) % 512;
-        if (const int unit = threadIdx.x / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 12, 1>{index_x_tile + 12}, faults);
+        if (const int unit = threadIdx.x % 512 / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 12, 1>{index_x_tile + 12}, faults);
     }
     __syncthreads();
     {
-        const int thread = threadIdx.x;
-        for (int i = thread; i < rows * 6; i += 512) {
+        const int thread = threadIdx.x % 512;
+        if (const int i = thread; i < rows * 6) {
             const float v_relu_1 = (index_x_tile)[i];
             (relu_2_x_tile)[i] = v_relu_1;
         }
@@ -341,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<1>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_relu_2_sizes>::run(
                 relu_2_x_tile,
                 relu_2_w,
@@ -356,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     cp_async_wait_group<0>();
     __syncthreads();
     {
-        const int thread = threadIdx.x;
+        const int thread = threadIdx.x % 512;
         LinearRows<dlrmc_linear_relu_linear_relu_embedding_bags_1_sigmoid_sizes>::run(
                 sigmoid_x_tile,
                 sigmoid_w,
