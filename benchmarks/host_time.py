@@ -179,7 +179,7 @@ def measure_program(tables: int, device: str, wait: Callable[[], None], *, with_
     out = compiled(*inputs)
     report("same tensors, out=", measure(lambda number: compiled(*inputs, out=out), wait))
     measure_parts(compiled, inputs, wait)
-    measure_backend(model, inputs, wait, compiles=device == "cuda")
+    measure_backends(model, inputs, compiled, wait, compiles=device == "cuda")
     if with_peers:
         measure_peer(model, inputs, fresh, wait)
 
@@ -209,25 +209,31 @@ def measure_parts(compiled: Compiled, inputs: tuple[Any, ...], wait: Callable[[]
     report("  the executor's run", measure(lambda number: executor.run([*tensors], is_ready=True), wait))
 
 
-def measure_backend(
-    model: nn.Module, inputs: tuple[Any, ...], wait: Callable[[], None], *, compiles: bool
+def measure_backends(
+    model: nn.Module, inputs: tuple[Any, ...], direct: Compiled, wait: Callable[[], None], *, compiles: bool
 ) -> None:
-    """Print what a call through torch.compile costs, and what it costs with a backend that does nothing."""
-    with torch.no_grad():
+    """Print what a call through torch.compile costs, beside a backend that does nothing.
+
+    Behind one that does nothing the direct call is timed, too: there its path has left the caches.
+    """
+    compiler = compile_program if compiles else compile_graph_without_gpu
+    with torch.no_grad(), patch("dlrmc.dynamo.compile_program", compiler):
         result = (model(*inputs),)
-        backends: dict[str, Any] = {"nothing": lambda graph, examples: lambda *args: result, "dlrmc": backend}
-        with patch(
-            "dlrmc.dynamo.compile_program", compile_program if compiles else compile_graph_without_gpu
-        ):
-            for name, behind in backends.items():
-                for what, compiled in (("torch.compile", model), ("  of model.forward", model.forward)):
-                    torch._dynamo.reset()
-                    call = torch.compile(compiled, backend=behind, fullgraph=True)
-                    call(*inputs)
-                    report(
-                        f"{what}, {name} behind it", measure(lambda number, call=call: call(*inputs), wait)
-                    )
-        torch._dynamo.reset()
+        for what, wrapped in (("torch.compile", model), ("  of model.forward", model.forward)):
+            empty = compile_by_torch(wrapped, inputs, lambda graph, examples: lambda *args: result)
+            report(f"{what}, nothing behind it", measure(lambda number, call=empty: call(*inputs), wait))
+            both = measure(lambda number, call=empty: (call(*inputs), direct(*inputs)), wait)
+            report("  and then the direct call", both)
+            call = compile_by_torch(wrapped, inputs, backend)
+            report(f"{what}, dlrmc behind it", measure(lambda number, call=call: call(*inputs), wait))
+
+
+def compile_by_torch(wrapped: Any, inputs: tuple[Any, ...], behind: Any) -> Any:
+    """What torch.compile makes with this backend, called once and with nothing left of others."""
+    torch._dynamo.reset()
+    call = torch.compile(wrapped, backend=behind, fullgraph=True)
+    call(*inputs)
+    return call
 
 
 def measure_peer(

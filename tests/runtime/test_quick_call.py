@@ -10,6 +10,8 @@ import torch
 
 from dlrmc.errors import BoundsError
 from dlrmc.options import Options
+from dlrmc.runtime import address_reader
+from dlrmc.runtime.address_reader import FEWEST_TENSORS
 from dlrmc.runtime.compiled import Compiled
 from tests.runtime.fake_cuda import FakeDriver, compile_on_fake_cuda
 from tests.runtime.programs import DENSE, IDS, LOOKUP, TABLE, eager_lookup, make_build, make_program
@@ -153,3 +155,43 @@ def test_written_weights_go_the_long_way(cache_dir: Path) -> None:
     assert compiled._quick((x,)) is None
     torch.testing.assert_close(compiled(x), x @ weight.t())
     torch.testing.assert_close(compiled._quick((x,)), x @ weight.t())
+
+
+# As many inputs as a compiled loop reads, each of its own.
+MANY = FEWEST_TENSORS + 1
+SUM = "\n".join(
+    [
+        "graph @sum {",
+        *(f"  input %x{n} : f32[4]" for n in range(MANY)),
+        "  %s0 = add(%x0, %x0) : f32[4]",
+        *(f"  %s{n} = add(%s{n - 1}, %x{n}) : f32[4]" for n in range(1, MANY)),
+        f"  return %s{MANY - 1}",
+        "}\n",
+    ]
+)
+
+
+@pytest.mark.parametrize("fewest", [MANY, MANY + 1], ids=["compiled", "Python"])
+def test_many_inputs_are_read_where_they_lie_now(
+    fewest: int, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(address_reader, "FEWEST_TENSORS", fewest)
+    program = make_program(SUM, {}, ("x0", [f"x{n}" for n in range(1, MANY)]), {}, 0)
+    compiled, _ = compile_on_fake_cuda(make_build(program, Options(target="emulate", cache_dir=cache_dir)))
+    first, others = torch.arange(4.0), [torch.full((4,), float(n)) for n in range(1, MANY)]
+
+    def expected() -> torch.Tensor:
+        return first + sum([first, *others])
+
+    torch.testing.assert_close(compiled(first, others), expected())
+    torch.testing.assert_close(compiled._quick((first, others)), expected())
+    others[3].data = torch.ones(4)  # another address under the same object
+    torch.testing.assert_close(compiled._quick((first, others)), expected())
+    others[4] = torch.arange(5.0)[1:]  # 4 bytes behind a multiple of 16: copied
+    torch.testing.assert_close(compiled._quick((first, others)), expected())
+    others[5] = others[6] = first  # one object in several places
+    torch.testing.assert_close(compiled._quick((first, others)), expected())
+    others[2].resize_(2)
+    assert compiled._quick((first, others)) is None
+    assert compiled._quick((first, tuple(others))) is None
+    assert compiled._quick((first, others[1:])) is None
