@@ -16,18 +16,17 @@ _object* PyTuple_GetItem(_object* tuple, std::ptrdiff_t place);
 using DataPtr = void* (*)(_object* tensor);
 
 // Writes the addresses of `count` tensors. Gives 0 where one cannot be read, else 1.
-__attribute__((visibility("default"))) int dlrmc_read_addresses(
-    DataPtr data_ptr, _object* tensors, std::ptrdiff_t count, std::uint64_t* addresses) {
-  try {
-    for (std::ptrdiff_t place = 0; place < count; ++place) {
-      _object* tensor = PyTuple_GetItem(tensors, place);
-      if (tensor == nullptr) return 0;
-      addresses[place] = reinterpret_cast<std::uintptr_t>(data_ptr(tensor));
+int dlrmc_read_addresses(DataPtr data_ptr, _object* tensors, std::ptrdiff_t count, std::uint64_t* addresses) {
+    try {
+        for (std::ptrdiff_t place = 0; place < count; ++place) {
+            _object* tensor = PyTuple_GetItem(tensors, place);
+            if (tensor == nullptr) return 0;
+            addresses[place] = reinterpret_cast<std::uintptr_t>(data_ptr(tensor));
+        }
+    } catch (...) {
+        return 0;
     }
-  } catch (...) {
-    return 0;
-  }
-  return 1;
+    return 1;
 }
 
 }  // extern "C"

@@ -27,7 +27,7 @@ AddressReader = Callable[[tuple[torch.Tensor, ...]], bytes]
 # With fewer tensors the way into the library costs as much as the loop in Python.
 FEWEST_TENSORS: Final = 12
 _SOURCE: Final = Path(__file__).with_suffix(".cpp")
-_FLAGS: Final = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
+_FLAGS: Final = ("-std=c++17", "-O2", "-fPIC", "-shared")
 _LOGGER = logging.getLogger("dlrmc")
 
 
