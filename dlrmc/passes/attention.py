@@ -35,6 +35,8 @@ class Attention:
         is_normalised: whether there is a softmax.
         zero_masked: whether rows all of whose scores are -inf have weights of zero instead of NaN.
         inner: all nodes between the products, the first one included; nothing else reads them.
+        scaled: the queries times a number, of which the stage reads the queries and multiplies the products;
+            None where the queries are not scaled.
     """
 
     product: Node
@@ -43,11 +45,18 @@ class Attention:
     is_normalised: bool
     zero_masked: bool
     inner: tuple[Node, ...]
+    scaled: Node | None
 
     @property
     def operands(self) -> tuple[Node, Node, Node]:
         """q and k of the scores, and v of the product, as these ops read them."""
-        return one(self.scores.operands[0]), one(self.scores.operands[1]), one(self.product.operands[1])
+        q = one(self.scores.operands[0]) if self.scaled is None else _factors(self.scaled)[0]
+        return q, one(self.scores.operands[1]), one(self.product.operands[1])
+
+    @property
+    def scale(self) -> float:
+        """What the products are multiplied by."""
+        return 1.0 if self.scaled is None else float(_factors(self.scaled)[1].value.reshape(()))
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,10 @@ def find_attention(graph: Graph, product: Node) -> Attention | None:
     inner = tuple(dict.fromkeys((*views, *between, *path)))
     is_normalised = softmax is not None
     zero_masked = softmax is not None and softmax.zero_masked
-    return Attention(product, path[-1], weighed, is_normalised, zero_masked, inner)
+    scaled = _scaled(path[-1])
+    if scaled is not None and _is_read_by_one(graph, scaled):
+        inner = (*inner, scaled)
+    return Attention(product, path[-1], weighed, is_normalised, zero_masked, inner, scaled)
 
 
 def split_entries(node: Node) -> Node:
@@ -109,11 +121,13 @@ def split_entries(node: Node) -> Node:
 def _form(graph: Graph, found: Attention) -> None:
     root = _unfolded_root(graph, found.product)
     region = {root: None, found.product: None, **dict.fromkeys(found.inner)}
+    if found.scaled is not None:
+        region[found.scaled] = None
     for operand in found.operands:
         if resolve_strided(split_entries(operand)) is not None:
             region.update(dict.fromkeys(_views_on(operand)))
     for node in found.inner:
-        if not node.is_op("bmm"):
+        if not node.is_op("bmm") and node is not found.scaled:
             region.update((view, None) for operand in node.inputs for view in _views_on(operand))
     body, operands = outline(graph, list(region), [root], INLINE_CONST_ELEMENTS)
     in_order = [node for node in graph.nodes if node in region]
@@ -144,6 +158,22 @@ def _views_on(value: Node) -> Sequence[Node]:
 
 def _is_product(node: Node) -> bool:
     return node.is_op("bmm") and node.type.dtype is DType.F32 and not node.attributes.bool("trans_a")
+
+
+def _scaled(scores: Node) -> Node | None:
+    """The queries where they are another value times a number."""
+    q = one(scores.operands[0])
+    if not q.is_op("mul"):
+        return None
+    value, number = _factors(q)
+    is_number = number.is_op("const") and number.type.numel == 1
+    return q if is_number and value.shape == q.shape else None
+
+
+def _factors(scaled: Node) -> tuple[Node, Node]:
+    """The operands of a product of a value and a number, the number second."""
+    first, second = (one(operand) for operand in scaled.operands)
+    return (second, first) if first.is_op("const") else (first, second)
 
 
 def _fits(scores: Node, product: Node) -> bool:

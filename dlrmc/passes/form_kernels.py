@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from dlrmc.ir.graph import LEAVES, Graph, Node
-from dlrmc.ir.op import many, one
+from dlrmc.ir.op import many, one, optional
 from dlrmc.ir.strided import VIEW_OPS, input_window, resolve_strided, row_strides
 from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 from dlrmc.passes.product_epilogues import find_epilogue
@@ -57,7 +57,7 @@ def form_kernels(graph: Graph, *, as_stages: bool = False) -> int:
     for node in reversed(graph.nodes):
         if node not in graph or node.is_op(*BARE) or not graph.use_count(node):
             continue
-        if node.is_op(*VIEW_OPS) and not _must_materialise(graph, node):
+        if node.is_op(*VIEW_OPS) and not _must_materialise(graph, node, as_stages):
             continue
         _form(graph, node, as_stages)
         formed += 1
@@ -81,11 +81,11 @@ def _kernel_of(graph: Graph, root: Node, as_stage: bool) -> tuple[str, list[Node
     anchor = _anchor_under(graph, root)
     if anchor is not None:
         inlined = INLINE_CONST_ELEMENTS if as_stage else 0
-        return ANCHORS[anchor.op.name], _anchor_region(root, anchor), inlined
+        return ANCHORS[anchor.op.name], _anchor_region(root, anchor, as_stage), inlined
     epilogue = None if as_stage else find_epilogue(graph, root)
     if epilogue is None:
         return "map", _map_region(graph, root), INLINE_CONST_ELEMENTS
-    region = [*epilogue.nodes, *_anchor_region(epilogue.product, epilogue.product)]
+    region = [*epilogue.nodes, *_anchor_region(epilogue.product, epilogue.product, False)]
     region.extend(view for operand in epilogue.operands for view in _views_on(operand))
     return "linear", list(dict.fromkeys(region)), 1
 
@@ -98,12 +98,12 @@ def _anchor_under(graph: Graph, root: Node) -> Node | None:
     return node if node.op.name in ANCHORS else None
 
 
-def _anchor_region(root: Node, anchor: Node) -> list[Node]:
+def _anchor_region(root: Node, anchor: Node, as_stage: bool) -> list[Node]:
     region = [root]
     while region[-1] is not anchor:
         region.append(region[-1].inputs[0])
     for operand in anchor.inputs:
-        region.extend(_views_on(operand) if absorbs(anchor, operand) else ())
+        region.extend(_views_on(operand) if absorbs(anchor, operand, as_stage) else ())
     return region
 
 
@@ -113,9 +113,12 @@ def _views_on(value: Node) -> Iterable[Node]:
         value = one(value.operands[0])
 
 
-def absorbs(user: Node, operand: Node) -> bool:
-    """Whether `user`'s kernel can read the value through the views that make it, without a copy of it."""
-    if not user.is_op(*ANCHORS):
+def absorbs(user: Node, operand: Node, as_stage: bool = False) -> bool:
+    """Whether `user`'s kernel can read the value through the views that make it, without a copy of it.
+
+    A stage that has operand tiles fills them through any views.
+    """
+    if not user.is_op(*ANCHORS) or (as_stage and _fills_tile(user, operand)):
         return True
     window = resolve_strided(operand)
     if window is None:
@@ -124,19 +127,26 @@ def absorbs(user: Node, operand: Node) -> bool:
     return not is_part or row_strides(window) is not None
 
 
-def _must_materialise(graph: Graph, view: Node) -> bool:
+def _fills_tile(user: Node, operand: Node) -> bool:
+    if user.is_op("linear"):
+        others = (one(user.operands[1]), optional(user.operands[2]))
+        return not any(operand is other for other in others)
+    return user.is_op("bmm", "pairwise_dot")
+
+
+def _must_materialise(graph: Graph, view: Node, as_stages: bool) -> bool:
     """Whether a view needs a buffer: it is returned, or some user cannot read through it."""
     if any(output is view for output in graph.outputs):
         return True
-    return any(_reads_directly(user, view) for user in graph.users(view))
+    return any(_reads_directly(user, view, as_stages) for user in graph.users(view))
 
 
-def _reads_directly(user: Node, view: Node) -> bool:
+def _reads_directly(user: Node, view: Node, as_stage: bool) -> bool:
     if user.is_op("kernel"):
         return input_window(view) is None
     if user.is_op("assemble", "derive"):
         return True
-    return user.is_op(*ANCHORS) and not absorbs(user, view)
+    return user.is_op(*ANCHORS) and not absorbs(user, view, as_stage)
 
 
 def _map_region(graph: Graph, root: Node) -> list[Node]:

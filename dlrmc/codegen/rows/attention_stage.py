@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dlrmc.codegen.code_blocks import INDENT, CodeBlocks
 from dlrmc.codegen.expressions import ExpressionWriter, Indices
 from dlrmc.codegen.index_expressions import dot, render, unravel
@@ -15,9 +17,10 @@ from dlrmc.codegen.kernels.windows import Window
 from dlrmc.codegen.rows.attention_choice import AttentionShape, choose_attention_tile
 from dlrmc.codegen.rows.stage_text import StageContext, StageText
 from dlrmc.codegen.rows.tile_windows import TileWindows
-from dlrmc.codegen.scalar_types import loaded
+from dlrmc.codegen.scalar_types import literal, loaded
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
+from dlrmc.ir.types import DType
 from dlrmc.passes.attention import Attention, find_attention, split_entries
 
 INCLUDES = ("attention.cuh", "scalars.cuh", "math.cuh")
@@ -123,12 +126,13 @@ def _score(stage: Node, found: Attention, context: StageContext) -> list[str]:
 
     def load(node: Node, indices: Indices) -> str | None:
         if node is found.scores:
-            return "product"
+            return product
         place = places.get(node)
         if place is None:
             return None
         return loaded(f"({place.pointer})[{render(dot(indices, place.strides))}]", node.type.dtype)
 
+    product = "product" if found.scale == 1.0 else f"product * {literal(np.float32(found.scale), DType.F32)}"
     blocks = CodeBlocks()
     writer = ExpressionWriter(blocks, load, context.tables, context.sites)
     *leading, m, n = found.weighed.shape

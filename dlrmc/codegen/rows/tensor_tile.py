@@ -18,6 +18,8 @@ _MEET = 300
 _STEP_LATENCY = 80
 _PRODUCT_LATENCY = 8
 _SCHEDULERS = 4
+# Sums of slices of k, in floats, up to which a tile gives them its shared memory: more would make it lower.
+_LARGEST_SCRATCH = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ def choose_tensor_tile(anchor: Node, threads: int) -> TensorTile:
         for k_slices in (1, 2, 4, 8, 16)
         if k_slices <= steps
     ]
-    return min(candidates, key=lambda tile: _cycles(tile, steps, warps))
+    fitting = [tile for tile in candidates if tile.scratch_elements <= _LARGEST_SCRATCH]
+    return min(fitting, key=lambda tile: _cycles(tile, steps, warps))
 
 
 def _cycles(tile: TensorTile, steps: int, warps: int) -> float:
