@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dlrmc.codegen.kernels.row_program import DEFAULT_THREADS, choose_rows
+from dlrmc.codegen.kernels.row_program import DEFAULT_THREADS
+from dlrmc.codegen.rows.tile_plan import choose_rows
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.schedule.limits import DeviceLimits
 

@@ -18,28 +18,22 @@ from dlrmc.codegen.kernels.linear_tile import WARP_LANES
 from dlrmc.codegen.kernels.tile_text import indented, tile_rows
 from dlrmc.codegen.rows.attention_stage import emit_attention_stage
 from dlrmc.codegen.rows.bag_stage import emit_bag_stage
-from dlrmc.codegen.rows.layout import Layout, PlacedTile, anchor_of
+from dlrmc.codegen.rows.layout import PlacedTile, anchor_of
 from dlrmc.codegen.rows.linear_stage import emit_linear_stage
 from dlrmc.codegen.rows.map_stage import emit_copy, emit_map_stage, emit_store
-from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.product_stages import emit_bmm_stage, emit_pairwise_stage
 from dlrmc.codegen.rows.quantized_stage import emit_quantized_stage
 from dlrmc.codegen.rows.stage_text import TENSOR_INCLUDES, StageContext, StageText
-from dlrmc.codegen.rows.tf32_values import ROUNDED_INCLUDE, take_roundings, tf32_factors
+from dlrmc.codegen.rows.tf32_values import ROUNDED_INCLUDE, tf32_factors
+from dlrmc.codegen.rows.tile_plan import TilePlan, plan_tile
 from dlrmc.codegen.rows.tile_windows import TilePlaces
 from dlrmc.codegen.rows.weight_copies import WeightCopies
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import as_array, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
-from dlrmc.errors import CodegenError
 from dlrmc.ir.bag_tables import BAG_GROUP_OPS
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.passes.attention import form_attention
-from dlrmc.passes.form_kernels import form_kernels
-from dlrmc.schedule.limits import DeviceLimits
-from dlrmc.schedule.row_tiles import Tile, cut_tile
 
-TALLEST_TILE = 16
 DEFAULT_THREADS = 512
 
 
@@ -54,66 +48,23 @@ class RowProgram(KernelImpl):
 
     def emit(self, kernel: Node, context: KernelContext) -> KernelSource:
         self.check(kernel.body)
-        rows = kernel.attributes.int("rows") or choose_rows(kernel, context.limits)
         threads = kernel.attributes.int("threads") or DEFAULT_THREADS
-        while True:
-            tile = cut_tile(kernel, rows)
-            rounded = take_roundings(tile.graph)
-            form_attention(tile.graph)
-            form_kernels(tile.graph, as_stages=True)
-            grid = min(tile.count, context.limits.multiprocessors)
-            indirect = frozenset(
-                node for node, operand in tile.operands.items() if context.indirect_operands[operand.operand]
-            )
-            layout = lay_out(
-                tile.graph,
-                indirect,
-                threads,
-                context.limits.shared_bytes_per_block,
-                is_persistent=tile.count > grid,
-            )
-            if layout.shared_bytes <= context.limits.shared_bytes_per_block:
-                return _Emission(kernel, context, tile, layout, rounded, threads, grid).source()
-            if rows == 1 or kernel.attributes.int("rows"):
-                raise CodegenError(
-                    f"row program %{kernel.name}",
-                    found=f"{layout.shared_bytes} bytes of shared memory for {rows} rows",
-                    expected=f"at most {context.limits.shared_bytes_per_block}",
-                    hint="split the program",
-                )
-            rows //= 2
-
-
-def choose_rows(kernel: Node, limits: DeviceLimits) -> int:
-    """Rows of a tile: the fewest, in powers of two, for which every multiprocessor has at most one tile."""
-    batch, rows = kernel.attributes.int("batch"), 1
-    while rows < TALLEST_TILE and -(-batch // rows) > limits.multiprocessors:
-        rows *= 2
-    return rows
+        return _Emission(kernel, context, plan_tile(kernel, context, threads), threads).source()
 
 
 class _Emission:
-    def __init__(
-        self,
-        kernel: Node,
-        context: KernelContext,
-        tile: Tile,
-        layout: Layout,
-        rounded: tuple[bool, ...],
-        threads: int,
-        grid: int,
-    ) -> None:
+    def __init__(self, kernel: Node, context: KernelContext, plan: TilePlan, threads: int) -> None:
         self._kernel = kernel
         self._context = context
-        self._tile = tile
-        self._layout = layout
+        self._tile = plan.tile
+        self._layout = plan.layout
         self._threads = threads
-        self._grid = grid
+        self._grid = plan.grid
         signature = build_signature(kernel.body, context, has_faults=True)
         self._stages = StageContext(
             name=context.name,
             threads=threads,
-            places=TilePlaces(tile, layout, context, signature, rounded),
+            places=TilePlaces(plan.tile, plan.layout, context, signature, plan.rounded),
             tables=ConstantTables(context.name),
             sites=FaultSites(kernel.body, context),
             precision=context.precision,

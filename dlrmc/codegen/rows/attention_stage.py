@@ -132,7 +132,11 @@ def _score(stage: Node, found: Attention, context: StageContext) -> list[str]:
             return None
         return loaded(f"({place.pointer})[{render(dot(indices, place.strides))}]", node.type.dtype)
 
-    product = "product" if found.scale == 1.0 else f"product * {literal(np.float32(found.scale), DType.F32)}"
+    product = (
+        "product"
+        if found.scale == 1.0
+        else f"product * {literal(np.array(found.scale, np.float32), DType.F32)}"
+    )
     blocks = CodeBlocks()
     writer = ExpressionWriter(blocks, load, context.tables, context.sites)
     *leading, m, n = found.weighed.shape

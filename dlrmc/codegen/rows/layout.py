@@ -77,6 +77,7 @@ class Layout:
         placed: all operand tiles, shared ones once.
         weights: the buffers of the weights that are copied into shared memory, by stage.
         scratch: the buffers of stages that need one for themselves.
+        slices_k: whether layers on tensor cores may share the k of a result.
         copy_barriers: one of 8 bytes for each phase, for bulk copies of the weights that it reads.
         buffers: all buffers.
         shared_bytes: shared memory in all.
@@ -89,6 +90,7 @@ class Layout:
     placed: tuple[PlacedTile, ...]
     weights: Mapping[Node, SharedBuffer]
     scratch: Mapping[Node, SharedBuffer]
+    slices_k: bool
     copy_barriers: SharedBuffer
     buffers: tuple[SharedBuffer, ...]
     shared_bytes: int

@@ -68,7 +68,7 @@ def _tensor_stage(
     stage: Node, problem: LinearProblem, anchor: Node, x: PlacedTile, context: StageContext
 ) -> StageText:
     """The same by tensor cores (linear_tensor.cuh)."""
-    tile = choose_tensor_tile(anchor, context.threads)
+    tile = choose_tensor_tile(anchor, context.threads, context.layout.slices_k)
     name = f"{context.name}_{stage.name}"
     is_resident = stage in context.layout.weights
     constants = shared_constants(problem) | {

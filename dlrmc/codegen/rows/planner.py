@@ -33,7 +33,13 @@ FEWEST_BAGS = 16
 
 
 def lay_out(
-    stages: Graph, indirect: frozenset[Node], threads: int, limit_bytes: int, *, is_persistent: bool
+    stages: Graph,
+    indirect: frozenset[Node],
+    threads: int,
+    limit_bytes: int,
+    *,
+    is_persistent: bool,
+    slices_k: bool = True,
 ) -> Layout:
     """Plan a tile.
 
@@ -43,8 +49,9 @@ def lay_out(
         threads: of a block.
         limit_bytes: of shared memory, for weights to stay under; the tile itself may need more.
         is_persistent: whether a block works on several tiles, so that weights must outlive one.
+        slices_k: whether layers on tensor cores may slice k, for which their sums need memory.
     """
-    return _Planner(stages, indirect, threads, limit_bytes, is_persistent).run()
+    return _Planner(stages, indirect, threads, limit_bytes, is_persistent, slices_k).run()
 
 
 class _Planner:
@@ -55,12 +62,14 @@ class _Planner:
         threads: int,
         limit_bytes: int,
         is_persistent: bool,
+        slices_k: bool,
     ) -> None:
         self._stages = stages
         self._indirect = indirect
         self._threads = threads
         self._limit_bytes = limit_bytes
         self._is_persistent = is_persistent
+        self._slices_k = slices_k
         self._homes: dict[Node, Home] = {}
         self._tiles: dict[Node, tuple[PlacedTile, ...]] = {}
         self._phases: dict[Node, int] = {}
@@ -185,6 +194,7 @@ class _Planner:
             placed=placed,
             weights=weights,
             scratch=scratch,
+            slices_k=self._slices_k,
             copy_barriers=barriers,
             buffers=buffers,
             shared_bytes=shared_bytes,
@@ -201,7 +211,7 @@ class _Planner:
                 found[stage].touch(last_phase if self._is_persistent else self._phases[stage])
             if not anchor.is_op("linear") or not uses_tensor_cores(anchor):
                 continue
-            elements = choose_tensor_tile(anchor, self._threads).scratch_elements
+            elements = choose_tensor_tile(anchor, self._threads, self._slices_k).scratch_elements
             if elements:
                 found[stage] = SharedBuffer(f"{stage.name}_sums", DType.F32, elements)
                 found[stage].touch(self._phases[stage])

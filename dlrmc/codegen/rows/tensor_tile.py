@@ -18,8 +18,6 @@ _MEET = 300
 _STEP_LATENCY = 80
 _PRODUCT_LATENCY = 8
 _SCHEDULERS = 4
-# Sums of slices of k, in floats, up to which a tile gives them its shared memory: more would make it lower.
-_LARGEST_SCRATCH = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,11 @@ class TensorTile:
         return self.units * self.column_tiles * WARP_LANES * 4 if self.k_slices > 1 else 0
 
 
-def choose_tensor_tile(anchor: Node, threads: int) -> TensorTile:
-    """The tile of least estimated time for a `linear` of a tile of rows, in a block of `threads` threads."""
+def choose_tensor_tile(anchor: Node, threads: int, slices_k: bool = True) -> TensorTile:
+    """The tile of least estimated time for a `linear` of a tile of rows, in a block of `threads` threads.
+
+    `slices_k`: whether several units may share the k of a result.
+    """
     n, warps = anchor.shape[-1], threads // WARP_LANES
     rows = anchor.type.numel // n
     width = sum(part.shape[-1] for part in many(anchor.operands[0]))
@@ -59,11 +60,10 @@ def choose_tensor_tile(anchor: Node, threads: int) -> TensorTile:
         TensorTile(-(-rows // TENSOR_ROWS), column_tiles, -(-tiles // column_tiles), k_slices)
         for column_tiles in (1, 2, 4)
         if column_tiles <= tiles
-        for k_slices in (1, 2, 4, 8, 16)
+        for k_slices in ((1, 2, 4, 8, 16) if slices_k else (1,))
         if k_slices <= steps
     ]
-    fitting = [tile for tile in candidates if tile.scratch_elements <= _LARGEST_SCRATCH]
-    return min(fitting, key=lambda tile: _cycles(tile, steps, warps))
+    return min(candidates, key=lambda tile: _cycles(tile, steps, warps))
 
 
 def _cycles(tile: TensorTile, steps: int, warps: int) -> float:

@@ -95,6 +95,15 @@ def test_ragged_sizes(own_cache, sizes, depth, width, batch):
     assert_right(case, run(case, own_cache))
 
 
+@pytest.mark.parametrize("returned", ["%t", "%t, %qs"])
+def test_the_products_are_scaled_where_the_queries_were(own_cache, returned):
+    scaled = "%qs = mul(%scale, %q3) : f32[10,5,4]\n  %z = bmm(%qs, %k3)"
+    text = heads_model(5, (2, 5, 9), 4, 4, PLAIN).replace("%z = bmm(%q3, %k3)", scaled)
+    case = row_case(text.replace("return %t", f"return {returned}"))
+    assert "product * 0.3" in kernel(case).text
+    assert_right(case, run(case, own_cache))
+
+
 def test_the_order_of_threads_does_not_matter(own_cache):
     case = row_case(heads_model(5, (2, 6, 7), 20, 24, MASKED))
     assert_right(case, run(case, own_cache, every_order=True))
