@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlrmc.codegen.emit import emit_module, tf32_factors
+from dlrmc.codegen.source import ModuleSource
 from dlrmc.frontend import ImportedProgram, import_program, prepare
+from dlrmc.ir.graph import Graph
 from dlrmc.ir.node import LEAVES
 from dlrmc.ir.printer import print_graph
 from dlrmc.options import Options
@@ -22,6 +24,8 @@ from dlrmc.runtime.specialise import Specialiser, check_is_dynamic
 from dlrmc.runtime.targets import choose_target
 from dlrmc.runtime.tuner import tune_program
 from dlrmc.schedule.build import build_plan
+from dlrmc.schedule.limits import DeviceLimits
+from dlrmc.schedule.plan import Plan
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -56,6 +60,26 @@ def build(exported_program: ExportedProgram, options: Options) -> Build:
     return build_program(import_program(exported_program), options)
 
 
+def lower(
+    graph: Graph, counted: Sequence[int], limits: DeviceLimits, precision: str
+) -> tuple[Plan, ModuleSource]:
+    """Plan and emitted source of a graph that all passes have seen.
+
+    Args:
+        graph: what is rounded once at load is added to it.
+        counted: the numbers of the inputs whose number of ids is read at run time.
+        limits: what one kernel may use.
+        precision: `fp32`, `tf32` or `bf16`.
+    """
+    plan = build_plan(graph, counted)
+    module = emit_module(plan, limits, graph, precision)
+    # Only the emitter knows which products are of TF32 factors.
+    if round_factors(graph, tf32_factors(plan, module)):
+        plan = build_plan(graph, counted)
+        module = emit_module(plan, limits, graph, precision)
+    return plan, module
+
+
 def build_program(program: ImportedProgram, options: Options, passes: Sequence[Pass] | None = None) -> Build:
     """Passes (by default all, in order), plan and emitted source of an imported program."""
     graph = program.graph.copy()
@@ -63,12 +87,7 @@ def build_program(program: ImportedProgram, options: Options, passes: Sequence[P
     target = choose_target(options, program.weights)
     tune_program(graph, program.weights, target, options)
     counted = () if target.name == "reference" else program.counted
-    plan = build_plan(graph, counted)
-    module = emit_module(plan, target.limits, graph, options.precision)
-    # Only the emitter knows which products are of TF32 factors.
-    if round_factors(graph, tf32_factors(plan, module)):
-        plan = build_plan(graph, counted)
-        module = emit_module(plan, target.limits, graph, options.precision)
+    plan, module = lower(graph, counted, target.limits, options.precision)
     return Build(
         program=program,
         imported_text=print_graph(program.graph),

@@ -145,7 +145,8 @@ def read_csv(path: Path) -> tuple[Row, ...]:
             found = tuple(reader.fieldnames or ())
             lines = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(str(path), found=str(error), expected="a CSV of `dlrmc bench`") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(str(path), found=reason, expected="a CSV of `dlrmc bench`") from error
     missing = [name for name in FIELDS if name not in found]
     if missing:
         raise InputError(

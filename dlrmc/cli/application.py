@@ -76,6 +76,12 @@ def _run(arguments: list[str], debug: bool) -> int:
             raise
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USER_ERROR
+    except OSError as error:
+        # Files that a command names are told by name before; what is left is what it prints.
+        if debug:
+            raise
+        print(f"error: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
+        return EXIT_USER_ERROR
     except Exception as error:
         if debug:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,8 +37,14 @@ class _ModelByDefault(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the command that takes a model in front where no command is named."""
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            self._check_no_typo(args[0], ctx)
             args = [_MODEL_COMMAND, *args]
         return super().parse_args(ctx, args)
+
+    def _check_no_typo(self, word: str, ctx: Any) -> None:
+        near = difflib.get_close_matches(word, self.commands, n=1)
+        if near and not Path(word).exists():
+            ctx.fail(f"No such command or model {word!r}. Did you mean {near[0]!r}?")
 
 
 def bench_model(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,8 +136,13 @@ def check_cache(cache_dir: Path) -> Check:
     nearest = next(path for path in (cache_dir, *cache_dir.absolute().parents) if path.exists())
     if not nearest.is_dir():
         return Check("cache", False, f"{nearest} is no folder", "set DLRMC_CACHE_DIR to a folder", ())
-    if not os.access(nearest, os.W_OK):
-        return Check("cache", False, f"{nearest} cannot be written", "set DLRMC_CACHE_DIR to a folder", ())
+    try:
+        # Permissions alone do not say it: the file system may be read-only, or of the kernel.
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        detail = f"{nearest} cannot be written ({error.strerror})"
+        return Check("cache", False, detail, "set DLRMC_CACHE_DIR to a folder", ())
     return Check("cache", True, detail)
 
 

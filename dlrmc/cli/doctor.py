@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from dlrmc.cli.checks import TARGETS, Check, missing_for, run_checks
+from dlrmc.cli.sources import STANDARD, write_text
 from dlrmc.options import Options
 
 
@@ -35,7 +36,7 @@ def doctor(
     checks = run_checks(Options.from_environment().cache_dir)
     wanted = (target.value,) if target else ("reference",)
     if as_json:
-        typer.echo(findings_json(checks))
+        write_text(STANDARD, findings_json(checks) + "\n")
     else:
         print_findings(checks)
     if any(missing_for(name, checks) for name in wanted):

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dlrmc.cli.sources import STANDARD, read_program, write_text
-from dlrmc.cli.stages import initial_graph, pipeline, trace
+from dlrmc.cli.stages import Initial, initial_program, pipeline, trace
 from dlrmc.options import Options
 
 if TYPE_CHECKING:
     from dlrmc.codegen.source import ModuleSource
-    from dlrmc.ir.graph import Graph
-
-DEFAULT_ARCHITECTURE = "sm_90"
 
 
 def dump_cuda(
@@ -25,31 +22,32 @@ def dump_cuda(
         typer.Option("--resources", help="Compile with NVRTC and list registers and shared memory instead."),
     ] = False,
     architecture: Annotated[
-        str | None, typer.Option(help=f"The GPU to compile for; default {DEFAULT_ARCHITECTURE}.")
+        str | None, typer.Option(help="The GPU to compile for, as sm_90; default the one here, else sm_90.")
     ] = None,
+    precision: Annotated[str | None, typer.Option(help="fp32, tf32 or bf16.")] = None,
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write; - is standard output.")
     ] = STANDARD,
 ) -> None:
     """Print the CUDA source of a model, or with --resources what each kernel needs."""
-    arch = Options.of(architecture=architecture).architecture or DEFAULT_ARCHITECTURE
-    final = trace(initial_graph(read_program(model)), pipeline())[-1].graph
-    module = emit(final, arch)
+    options = Options.of(architecture=architecture, precision=precision)
+    module, arch = emit(initial_program(read_program(model)), options)
     if resources:
         write_text(output, "".join(f"{line}\n" for line in resource_lines(module, arch)))
     else:
         write_text(output, module.text)
 
 
-def emit(final: Graph, arch: str) -> ModuleSource:
-    """The CUDA of a graph that all passes have seen, for an architecture."""
-    from dlrmc.codegen.emit import emit_module
-    from dlrmc.runtime.targets import architecture_number
-    from dlrmc.schedule.build import build_plan
-    from dlrmc.schedule.limits import DeviceLimits
+def emit(program: Initial, options: Options) -> tuple[ModuleSource, str]:
+    """The CUDA that `dlrmc.compile` makes of a program before the first pass, and the architecture."""
+    from dlrmc.compile import lower
+    from dlrmc.runtime.targets import choose_target
 
-    limits = DeviceLimits(architecture=architecture_number(arch))
-    return emit_module(build_plan(final), limits, final)
+    # Sources for a GPU that is named need none here.
+    target = choose_target(options.replace(target="reference" if options.architecture else "auto"), {})
+    graph = trace(program.graph, pipeline())[-1].graph
+    _, module = lower(graph, program.counted, target.limits, options.precision)
+    return module, target.architecture
 
 
 def resource_lines(module: ModuleSource, arch: str) -> list[str]:

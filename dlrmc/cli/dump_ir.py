@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dlrmc.cli.sources import STANDARD, read_program, write_text
-from dlrmc.cli.stages import FINAL, IMPORT, Snapshot, find_stage, initial_graph, pipeline, trace
+from dlrmc.cli.stages import FINAL, IMPORT, Snapshot, find_stage, initial_program, pipeline, trace
 
 
 class Format(StrEnum):
@@ -36,7 +36,7 @@ def dump_ir(
         raise typer.BadParameter("give --stage or --all, not both")
     if every and form is Format.SVG:
         raise typer.BadParameter("an SVG file holds one graph: give --stage, or another --format")
-    stages = trace(initial_graph(read_program(model)), pipeline())
+    stages = trace(initial_program(read_program(model)).graph, pipeline())
     shown = stages if every else (find_stage(stages, stage),)
     write_text(output, render(shown, form, sources=sources, headings=every))
 

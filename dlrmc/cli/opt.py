@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dlrmc.cli.sources import STANDARD, read_program, write_text
-from dlrmc.cli.stages import find_passes, initial_graph, list_passes, pipeline, trace
+from dlrmc.cli.stages import find_passes, initial_program, list_passes, pipeline, trace
 
 
 def opt(
@@ -29,11 +29,11 @@ def opt(
 ) -> None:
     """Run passes on IR text and print what comes out."""
     if names:
-        typer.echo(list_passes(), nl=False)
+        write_text(STANDARD, list_passes())
         return
     wanted = [name.strip() for name in passes.split(",") if name.strip()]
     chosen = find_passes(wanted) if wanted else pipeline()
-    stages = trace(initial_graph(read_program(file)), chosen)
+    stages = trace(initial_program(read_program(file)).graph, chosen)
     from dlrmc.ir.printer import print_graph
 
     if not print_changed:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dlrmc.cli.sources import STANDARD, load_exported, load_inputs, read_bytes, shown
+from dlrmc.cli.notes import shown_notes
+from dlrmc.cli.sources import (
+    STANDARD,
+    first_line,
+    load_exported,
+    load_inputs,
+    read_bytes,
+    shown,
+    write_text,
+)
 from dlrmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,17 +51,18 @@ def run(
     exported = load_exported(read_bytes(model), shown(model))
     args, kwargs = load_inputs(inputs)
     # One call and then the end: a fault must be told in the call.
-    with shown_tuning():
+    with shown_notes(), shown_tuning():
         compiled = dlrmc.compile(
             exported, target=target, precision=precision, bounds=bounds or "raise", tune=tune
         )
     result = compiled(*args, **kwargs)
-    for line in result_lines(result):
-        typer.echo(line)
-    if compare:
-        typer.echo(f"largest difference from eager: {largest_difference(exported, args, kwargs, result):.3g}")
+    write_text(STANDARD, "".join(f"{line}\n" for line in result_lines(result)))
+    # Before eager runs, which may fail.
     if output is not None:
         _save(result, output)
+    if compare:
+        difference = largest_difference(_eager(exported, args, kwargs, shown(model)), result)
+        write_text(STANDARD, f"largest difference from eager: {difference:.3g}\n")
 
 
 def result_lines(result: Any) -> list[str]:
@@ -78,28 +91,49 @@ def _values(tensor: torch.Tensor) -> str:
     return "  " + " ".join(texts) + (f" ... and {left_out} more" if left_out > 0 else "")
 
 
-def largest_difference(
-    exported: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-) -> float:
-    """The largest absolute difference of any element of `result` from the program in eager PyTorch."""
+def _eager(exported: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], place: str) -> Any:
+    """What the program gives in eager PyTorch."""
+    import torch
+
+    try:
+        with torch.no_grad():
+            return exported.module()(*args, **kwargs)
+    except Exception as error:
+        raise InputError(
+            place,
+            found=f"eager PyTorch cannot run the program ({type(error).__name__}: {first_line(error)})",
+            expected="a program that runs in eager PyTorch, to compare with",
+            hint="leave out --compare; the result above is dlrmc's",
+        ) from error
+
+
+def largest_difference(eager: Any, result: Any) -> float:
+    """The largest absolute difference of any element; infinities and NaN in the same place are none."""
     import torch
     from torch.utils import _pytree as pytree
 
-    with torch.no_grad():
-        eager = exported.module()(*args, **kwargs)
     pairs = zip(pytree.tree_leaves(result), pytree.tree_leaves(eager), strict=True)
     differences = [
-        (ours.cpu().double() - theirs.cpu().double()).abs().max().item()
+        _difference(ours.cpu().double(), theirs.cpu().double())
         for ours, theirs in pairs
         if isinstance(ours, torch.Tensor) and ours.numel()
     ]
-    return max(differences, default=0.0)
+    return next((each for each in differences if math.isnan(each)), max(differences, default=0.0))
+
+
+def _difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
+    is_same = (ours == theirs) | (ours.isnan() & theirs.isnan())
+    return (ours - theirs).abs().masked_fill(is_same, 0).max().item()
 
 
 def _save(result: Any, output: str) -> None:
     import torch
 
+    data = io.BytesIO()
+    torch.save(result, data)
     try:
-        torch.save(result, output)
-    except (OSError, RuntimeError) as error:
-        raise InputError(output, found=str(error), expected="a file that can be written") from error
+        Path(output).write_bytes(data.getvalue())
+    except OSError as error:
+        raise InputError(
+            output, found=error.strerror or str(error), expected="a file that can be written"
+        ) from error

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
+import re
 import sys
 import zipfile
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from dlrmc.errors import InputError
@@ -17,15 +21,24 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 _ZIP_START = b"PK"
+# torch writes colours into messages, and names a class that it does not load.
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_FOREIGN_CLASS = re.compile(r"Unsupported global: GLOBAL (\S+)")
 
 
-def read_bytes(name: str) -> bytes:
+def read_bytes(name: str, expected: str = "a .pt2 archive or IR text") -> bytes:
     """The content of a file, or of standard input for `-`.
+
+    Args:
+        name: of the file.
+        expected: what should be in it, for the error.
 
     Raises:
         InputError: where it cannot be read or is empty.
     """
     if name == STANDARD:
+        if sys.stdin is None:
+            raise InputError(shown(name), found="closed", expected=expected, hint="name a file")
         data = sys.stdin.buffer.read()
     else:
         try:
@@ -38,7 +51,7 @@ def read_bytes(name: str) -> bytes:
                 hint="look at the path",
             ) from error
     if not data:
-        raise InputError(shown(name), found="no bytes", expected="a .pt2 archive or IR text")
+        raise InputError(shown(name), found="no bytes", expected=expected)
     return data
 
 
@@ -89,14 +102,29 @@ def load_exported(data: bytes, place: str) -> ExportedProgram:
     if not zipfile.is_zipfile(io.BytesIO(data)):
         raise InputError(place, found="a broken zip archive", expected=expected, hint=hint)
     try:
-        return torch.export.load(io.BytesIO(data))
+        with _without_log("torch.export"):
+            return torch.export.load(io.BytesIO(data))
     except Exception as error:
-        raise InputError(
-            place,
-            found=f"torch {torch.__version__} cannot load it ({first_line(error)})",
-            expected=expected,
-            hint=hint,
-        ) from error
+        found = f"torch {torch.__version__} cannot load it ({first_line(error)})"
+        if _is_of_torch_save(data):
+            found = "what torch.save writes: weights or a module, and no exported program"
+        raise InputError(place, found=found, expected=expected, hint=hint) from error
+
+
+@contextlib.contextmanager
+def _without_log(name: str) -> Iterator[None]:
+    """A logger says nothing: torch logs the traceback of an error that it raises, too."""
+    logger = logging.getLogger(name)
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = was_disabled
+
+
+def _is_of_torch_save(data: bytes) -> bool:
+    names = [PurePosixPath(name).name for name in zipfile.ZipFile(io.BytesIO(data)).namelist()]
+    return "data.pkl" in names and "archive_format" not in names
 
 
 def load_inputs(name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -112,13 +140,16 @@ def load_inputs(name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     place = shown(name)
     expected = "a tuple of arguments, a dict of keyword arguments, or a pair of both, saved with torch.save"
     try:
-        value = torch.load(io.BytesIO(read_bytes(name)), map_location="cpu", weights_only=True)
+        data = read_bytes(name, expected)
+        value = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except InputError:
         raise
     except Exception as error:
+        foreign = _FOREIGN_CLASS.search(str(error))
+        reason = f"it holds a {foreign[1]}" if foreign else first_line(error)
         raise InputError(
             place,
-            found=f"torch.load cannot read it ({first_line(error)})",
+            found=f"torch.load cannot read it with weights_only=True ({reason})",
             expected=expected,
             hint="torch.save((dense, offsets, indices), 'inputs.pt')",
         ) from error
@@ -154,6 +185,8 @@ def write_text(name: str, text: str) -> None:
         InputError: where the file cannot be written.
     """
     if name == STANDARD:
+        if sys.stdout is None:
+            raise InputError("standard output", found="closed", expected="a place to write to")
         sys.stdout.write(text)
         # Here and not at the interpreter's end, so that a reader who has gone away is seen.
         sys.stdout.flush()
@@ -173,5 +206,5 @@ def shown(name: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or its class where there is none."""
-    lines = str(error).strip().splitlines()
+    lines = _COLOURS.sub("", str(error)).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,8 +37,23 @@ class Snapshot:
     summary: str
 
 
-def initial_graph(program: ExportedProgram | Graph) -> Graph:
+@dataclass(frozen=True)
+class Initial:
+    """A program before the first pass.
+
+    Args:
+        graph: as imported.
+        counted: the numbers of the inputs whose number of ids is read at run time.
+    """
+
+    graph: Graph
+    counted: tuple[int, ...] = ()
+
+
+def initial_program(program: ExportedProgram | Graph) -> Initial:
     """The graph as imported; IR text is taken as it is, after verification.
+
+    A program with dynamic sizes is imported for those of its example, which a line on standard error tells.
 
     Raises:
         FrontendError: the program cannot be imported.
@@ -48,10 +64,15 @@ def initial_graph(program: ExportedProgram | Graph) -> Graph:
 
     if isinstance(program, Graph):
         verify(program)
-        return program
-    from dlrmc.frontend import import_program
+        return Initial(program)
+    from dlrmc.frontend import prepare
 
-    return import_program(program).graph
+    prepared = prepare(program)
+    imported = prepared.specialise(prepared.example_shapes)
+    sizes = ", ".join(f"{dim.path}[{dim.dim}] = {dim.size}" for dim in imported.dynamic_dims)
+    if sizes:
+        print(f"note: dynamic sizes are shown for the example of the export: {sizes}", file=sys.stderr)
+    return Initial(imported.graph, imported.counted)
 
 
 def trace(graph: Graph, passes: Sequence[Pass]) -> tuple[Snapshot, ...]:

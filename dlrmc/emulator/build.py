@@ -138,12 +138,15 @@ def _cached(directory: Path, name: str, build: Callable[[Path], None]) -> Path:
     try:
         return cached_file(directory, name, build)
     except OSError as error:
-        warnings.warn(
-            f"cache directory {directory} cannot be used ({error}); modules are kept for this process only",
-            CacheWarning,
-            stacklevel=2,
-        )
+        _warn_unusable(directory, error.strerror or str(error))
         return cached_file(Path(_folder_of_process().name), name, build)
+
+
+@functools.cache
+def _warn_unusable(directory: Path, reason: str) -> None:
+    """Once, not for each of the files that a module needs."""
+    text = f"cache directory {directory} cannot be used ({reason}); modules are kept for this process only"
+    warnings.warn(text, CacheWarning, stacklevel=4)
 
 
 @functools.cache

@@ -40,7 +40,7 @@ def make_executor(
         from dlrmc.runtime.emulated_executor import EmulatedExecutor
 
         kernels = [(kernel.name, len(kernel.params)) for kernel in build.module.kernels]
-        folder = build.options.cache_dir / "emulator"
+        folder = build.options.cache_dir
         emulated = EmulatedModule.build(build.module.text, kernels, cache_dir=folder) if kernels else None
         residents = Residents(build.plan.residents, weights, target.device, shared)
         return EmulatedExecutor(build.plan, build.module, emulated, residents, log)

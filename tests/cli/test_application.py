@@ -78,6 +78,36 @@ def test_a_reader_that_goes_away_ends_the_program_quietly() -> None:
     assert done.returncode == application.EXIT_USER_ERROR
 
 
+@pytest.mark.parametrize("command", [("doctor",), ("opt", "--list-passes"), ("dump-ir", "-"), ("--help",)])
+def test_what_cannot_be_printed_is_an_error_of_its_own(command: tuple[str, ...]) -> None:
+    text = b"graph @g {\n  input %x : f32[2]\n  return %x\n}\n"
+    with open("/dev/full", "wb") as full:
+        arguments = [sys.executable, "-m", "dlrmc", *command]
+        done = subprocess.run(
+            arguments, input=text, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120
+        )
+    assert done.returncode == application.EXIT_USER_ERROR
+    assert done.stderr == b"error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "error"),
+    [
+        (">&-", b"error: standard output: closed\n  expected: a place to write to\n"),
+        (
+            "<&-",
+            b"error: standard input: closed\n  expected: a .pt2 archive or IR text\n",
+        ),
+    ],
+)
+def test_a_closed_stream_is_told(redirection: str, error: bytes) -> None:
+    text = b"graph @g {\n  input %x : f32[2]\n  return %x\n}\n"
+    command = f"{sys.executable} -m dlrmc dump-ir - {redirection}"
+    done = subprocess.run(command, shell=True, input=text, capture_output=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(error)
+
+
 def test_help_needs_neither_torch_nor_networkx() -> None:
     code = (
         "import sys\n"

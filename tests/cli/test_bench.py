@@ -143,3 +143,17 @@ def test_growth_of_what_was_measured(cli: Cli, tmp_path: Path) -> None:
     assert "| 2048  |    15.0 |" in done.out
     assert "cliffs:" in done.out
     assert (tmp_path / "x.svg").exists()
+
+
+@pytest.mark.parametrize(("word", "near"), [("sumarize", "summarize"), ("swep", "sweep"), ("modle", "model")])
+def test_a_command_with_a_typo_is_no_model(cli: Cli, word: str, near: str) -> None:
+    done = cli("bench", word, "x.csv")
+    assert (done.code, done.out) == (2, "")
+    assert f"No such command or model '{word}'. Did you mean '{near}'?" in " ".join(
+        done.err.replace("│", " ").split()
+    )
+
+
+def test_a_missing_csv_is_told_once(cli: Cli) -> None:
+    done = cli("bench", "summarize", "nowhere.csv")
+    assert done.err.startswith("error: nowhere.csv: No such file or directory\n")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +118,17 @@ def test_the_cache_is_measured(tmp_path: Path) -> None:
     assert check_cache(tmp_path / "not" / "yet").works
     blocked = check_cache(tmp_path / "one.cubin" / "below")
     assert (blocked.works, blocked.mend) == (False, "set DLRMC_CACHE_DIR to a folder")
+
+
+def test_a_cache_that_nobody_can_write_is_seen_by_root_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    blocked = check_cache(tmp_path / "below")
+    assert (blocked.works, blocked.detail) == (False, f"{tmp_path} cannot be written (Read-only file system)")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import dlrmc
 from dlrmc.cli.dump_cuda import aligned
 
 Cli = Callable[..., Any]
@@ -70,6 +73,46 @@ def test_an_architecture_that_the_compiler_does_not_know_is_refused(cli: Cli, sm
     done = cli("dump-cuda", small.model, "--resources", "--architecture", "sm_35")
     assert done.code == 1
     assert "expected: one of sm_" in done.err
+
+
+def test_the_source_is_that_of_the_compiler(cli: Cli, small: Any) -> None:
+    compiled = dlrmc.compile(
+        torch.export.load(small.model), target="reference", architecture="sm_90a", precision="tf32"
+    )
+    arguments = ("--architecture", "sm_90a", "--precision", "tf32")
+    assert cli("dump-cuda", small.model, *arguments).out == compiled.cuda_source
+
+
+LARGE = b"""graph @large {
+  input %x : f32[2048,512]
+  weight %w : f32[1024,512] = "w"
+  %y = linear(%x, %w) : f32[2048,1024]
+  return %y
+}
+"""
+
+
+@pytest.mark.parametrize(("arch", "has_warpgroups"), [("sm_90", False), ("sm_90a", True)])
+def test_warpgroups_are_used_where_the_architecture_has_them(
+    cli: Cli, arch: str, has_warpgroups: bool
+) -> None:
+    assert ("warpgroup" in cli("dump-cuda", "-", "--architecture", arch, stdin=LARGE).out) == has_warpgroups
+
+
+@pytest.mark.parametrize(
+    "command", [("dump-ir", "--stage", "import"), ("dump-ir",), ("dump-cuda",), ("opt",)]
+)
+def test_dynamic_sizes_are_those_of_the_example(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    batch = torch.export.Dim("batch", max=64)
+    program = torch.export.export(
+        torch.nn.Linear(3, 2).eval(), (torch.ones(6, 3),), dynamic_shapes=({0: batch},)
+    )
+    torch.export.save(program, tmp_path / "dynamic.pt2")
+    name, *options = command
+    done = cli(name, tmp_path / "dynamic.pt2", *options)
+    assert done.code == 0
+    assert "f32[6,3]" in done.out
+    assert done.err == "note: dynamic sizes are shown for the example of the export: input[0] = 6\n"
 
 
 def test_columns_are_aligned() -> None:

@@ -41,3 +41,20 @@ def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
     program = read_program(str(path))
     assert isinstance(program, Graph)
     assert program.name == "g"
+
+
+@pytest.mark.parametrize("saved", [{"weight": X}, torch.nn.Linear(2, 2)])
+def test_what_torch_save_wrote_is_no_program(
+    tmp_path: Path, saved: Any, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    torch.save(saved, tmp_path / "model.pt")
+    with pytest.raises(InputError, match=r"what torch\.save writes: weights or a module, and no"):
+        read_program(str(tmp_path / "model.pt"))
+    # torch would log the traceback.
+    assert "Traceback" not in capfd.readouterr().err + caplog.text
+
+
+def test_nothing_in_a_file_of_inputs(tmp_path: Path) -> None:
+    (tmp_path / "inputs.pt").write_bytes(b"")
+    with pytest.raises(InputError, match=r"no bytes\n  expected: a tuple of arguments"):
+        load_inputs(str(tmp_path / "inputs.pt"))

@@ -142,8 +142,12 @@ def test_a_report_names_no_folder_of_the_build(
 
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.warns(CacheWarning, match="modules are kept for this process only"):
+    with pytest.warns(CacheWarning, match="modules are kept for this process only") as caught:
         module = build(5, tmp_path / "file")
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert put(build(6, tmp_path / "file")) == 6
     assert put(module) == 5
     assert tmp_path not in module.library.parents
 
