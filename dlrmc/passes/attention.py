@@ -79,10 +79,16 @@ def form_attention(graph: Graph) -> int:
     return formed
 
 
-def attention_values(graph: Graph) -> frozenset[Node]:
+def find_all(graph: Graph, nodes: Sequence[Node]) -> list[Attention]:
+    """The matches that lie within the nodes as a whole."""
+    inside = frozenset(nodes)
+    found = (find_attention(graph, node) for node in nodes)
+    return [match for match in found if match is not None and inside.issuperset(match.inner)]
+
+
+def inner_values(matches: Sequence[Attention]) -> frozenset[Node]:
     """All values between the products of matches: no memory holds them in a row program."""
-    found = (find_attention(graph, node) for node in graph.nodes)
-    return frozenset(node for match in found if match is not None for node in match.inner)
+    return frozenset(node for match in matches for node in match.inner)
 
 
 def find_attention(graph: Graph, product: Node) -> Attention | None:

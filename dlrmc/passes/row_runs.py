@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.strided import VIEW_OPS, under_views
-from dlrmc.passes.attention import attention_values
+from dlrmc.passes.attention import find_all, inner_values
 from dlrmc.passes.form_kernels import POINTERS_MAX
 
 # What one row of the values that live at one time may take, so that a tile of some rows fits into a block's
@@ -84,7 +84,7 @@ class LiveBytes:
 
 def peak_row_bytes(graph: Graph, nodes: Sequence[Node], batch: int) -> int:
     """The most bytes of one row that live at one time while the nodes are computed in their order."""
-    lives = LiveBytes(graph, batch, attention_values(graph))
+    lives = LiveBytes(graph, batch, inner_values(find_all(graph, nodes)))
     for node in nodes:
         lives.add(node)
     return lives.peak_bytes
@@ -133,24 +133,33 @@ def runs_with_room(graph: Graph, nodes: Sequence[Node], batch: int) -> Iterator[
         nodes: of one region, in topological order.
         batch: rows of the program.
     """
-    begin, unstored = 0, attention_values(graph)
+    begin = 0
     while begin < len(nodes):
-        end = _end_of_run(graph, nodes, begin, LiveBytes(graph, batch, unstored))
-        yield list(nodes[begin:end])
-        begin = end
+        rest = nodes[begin:]
+        run = rest[: _end_of_run(graph, rest, LiveBytes(graph, batch, inner_values(find_all(graph, rest))))]
+        if _splits_attention(graph, rest, run):
+            # Scores that another program reads are stored.
+            run = rest[: _end_of_run(graph, rest, LiveBytes(graph, batch, frozenset()))]
+        yield list(run)
+        begin += len(run)
 
 
-def _end_of_run(graph: Graph, nodes: Sequence[Node], begin: int, lives: LiveBytes) -> int:
+def _splits_attention(graph: Graph, nodes: Sequence[Node], run: Sequence[Node]) -> bool:
+    inside = frozenset(run)
+    matches = find_all(graph, nodes)
+    return any(match.product not in inside and not inside.isdisjoint(match.inner) for match in matches)
+
+
+def _end_of_run(graph: Graph, nodes: Sequence[Node], lives: LiveBytes) -> int:
     run = _Run(graph, frozenset(graph.outputs), lives)
     open_values: list[int] = []
-    for position in range(begin, len(nodes)):
-        node = nodes[position]
+    for position, node in enumerate(nodes):
         if run.nodes and lives.peak_with(node) > LARGEST_ROW_BYTES:
             return position
         run.add(node)
         if len(run.nodes) > 1 and run.pointers > POINTERS_MAX:
             half = len(open_values) // 2
-            return begin + half + 1 + _last_least(open_values[half:])
+            return half + 1 + _last_least(open_values[half:])
         open_values.append(len(run.results))
     return len(nodes)
 

@@ -102,3 +102,22 @@ def test_a_product_has_a_copy_of_what_it_reads_from_outside() -> None:
         return %c
     """)
     assert runs_of(graph) == [["a"], ["b"], ["c"]]
+
+
+def test_scores_count_where_their_readers_are_in_another_program() -> None:
+    size, width = 64, LARGEST_ROW_BYTES // 4 // 64
+    graph = graph_of(f"""
+        input %x : f32[4,{size},2]
+        input %v : f32[4,{size},{width}]
+        %e = exp(%x) : f32[4,{size},2]
+        %z = bmm(%e, %e) {{trans_b=true}} : f32[4,{size},{size}]
+        %s = sin(%z) : f32[4,{size},{size}]
+        %p = softmax(%s) {{dim=2}} : f32[4,{size},{size}]
+        %o = bmm(%p, %v) : f32[4,{size},{width}]
+        return %o
+    """)
+    # The last product, whose results and copy of %v do not fit beside the queries, is a run of its own.
+    assert runs_of(graph)[-1] == ["o"]
+    assert runs_of(graph)[0][:2] == ["e", "z"]
+    nodes = [node for node in graph.nodes if not node.is_op("input")]
+    assert peak_row_bytes(graph, nodes[:-1], 4) >= 2 * 4 * size * size
