@@ -303,10 +303,20 @@ STEPS: tuple[Callable[[Draft], None], ...] = (
 )
 
 
+# Those that may turn the last bit of a value into a whole number, or choose by it.
+ROUNDING_STEPS = (_unary, _where, _cast)
+_SMALL_BATCHES = st.integers(1, 3)
+
+
 @st.composite
-def graphs(draw: DrawFn, max_steps: int = 10, steps: Sequence[Callable[[Draft], None]] = STEPS) -> Graph:
+def graphs(
+    draw: DrawFn,
+    max_steps: int = 10,
+    steps: Sequence[Callable[[Draft], None]] = STEPS,
+    batches: st.SearchStrategy[int] = _SMALL_BATCHES,
+) -> Graph:
     """A graph whose outputs are one to three of its values, the last one among them."""
-    draft = Draft(draw, draw(st.integers(1, 3)))
+    draft = Draft(draw, draw(batches))
     draft.float_input((draft.batch, draft.size()))
     draft.float_input((draft.batch, draft.size(1, 3), draft.size()))
     draft.keep(draft.weight(draft.size()))
