@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from dlrmc.codegen.rows.layout import Layout, anchor_of
 from dlrmc.codegen.rows.planner import lay_out
 from dlrmc.codegen.rows.tf32_values import take_roundings
+from dlrmc.codegen.rows.weight_tiles import weight_shape
 from dlrmc.codegen.source import KernelContext
 from dlrmc.errors import CodegenError
 from dlrmc.ir.graph import Node
+from dlrmc.ir.types import DType
 from dlrmc.passes.attention import form_attention
 from dlrmc.passes.form_kernels import form_kernels
 from dlrmc.schedule.limits import DeviceLimits
@@ -44,8 +46,17 @@ class TilePlan:
     @property
     def keeps_all_weights(self) -> bool:
         """Whether the weights of all layers stand in shared memory."""
-        layers = (stage for stage in self.layout.phases if anchor_of(stage).is_op("linear"))
-        return all(layer in self.layout.weights for layer in layers)
+        return all(layer in self.layout.weights for layer in self._layers)
+
+    @property
+    def weight_bytes(self) -> int:
+        """What the weights of all layers take in shared memory."""
+        elements = sum(weight_shape(anchor_of(layer)).elements for layer in self._layers)
+        return elements * DType.F32.size_bytes
+
+    @property
+    def _layers(self) -> list[Node]:
+        return [stage for stage in self.layout.phases if anchor_of(stage).is_op("linear")]
 
 
 def plan_tile(kernel: Node, context: KernelContext, threads: int) -> TilePlan:
@@ -72,7 +83,9 @@ def plan_tile(kernel: Node, context: KernelContext, threads: int) -> TilePlan:
                 hint="split the program",
             )
         rows //= 2
-    if named or rows // 2 < LOWEST_WITH_WEIGHTS or not plan.is_persistent or plan.keeps_all_weights:
+    is_lowest = bool(named) or rows // 2 < LOWEST_WITH_WEIGHTS
+    is_hopeless = plan.weight_bytes > context.limits.shared_bytes_per_block
+    if is_lowest or is_hopeless or not plan.is_persistent or plan.keeps_all_weights:
         return plan
     lower = _plan(kernel, context, rows // 2, threads)
     return lower if lower.keeps_all_weights else plan

@@ -109,6 +109,15 @@ def test_the_order_of_threads_does_not_matter(own_cache):
     assert_right(case, run(case, own_cache, every_order=True))
 
 
+def test_results_go_into_the_operand_tile_of_the_next_layer(own_cache):
+    text = heads_model(5, (2, 6, 7), 20, 24, SCALED)
+    text = text.replace('= "v"', '= "v"\n  weight %l : f32[10,48] = "l"')
+    text = text.replace("%t = tanh(%y) : f32[5,6,48]", "%t = linear(%y, %l) : f32[5,6,10]")
+    case = row_case(text)
+    assert "{t_x_tile}" in kernel(case).text
+    assert_right(case, run(case, own_cache, every_order=True))
+
+
 @pytest.mark.parametrize("between", [MASKED, GUARDED])
 def test_masked_keys_and_rows(own_cache, between):
     case = row_case(heads_model(5, (2, 5, 9), 4, 4, between))
