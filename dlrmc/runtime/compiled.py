@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dlrmc.errors import InputError
 from dlrmc.ir.graph import Graph
 from dlrmc.runtime.binding import Binder
 from dlrmc.runtime.build import Build
@@ -131,6 +132,15 @@ class Compiled:
             BoundsError: as `check`.
         """
         self._executor.raise_recorded()
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled or copied: kernels, graphs and device memory are of this process."""
+        raise InputError(
+            "a compiled program",
+            found="pickled or copied",
+            expected="the exported program, which torch.export.save writes",
+            hint="compile that again (kernels are cached); replica() gives an instance beside this one",
+        )
 
     def update_weights(self, state: Mapping[str, torch.Tensor]) -> None:
         """Give weights new values: any part of the model's `state_dict`.

@@ -165,6 +165,10 @@ class SharedWeights:
         Raises:
             InputError: as `Compiled.update_weights`; nothing was written.
         """
+        if not isinstance(state, Mapping):
+            kind = type(state).__name__
+            hint = "pass model.state_dict()"
+            raise InputError("update_weights", found=f"a {kind}", expected="tensors by name", hint=hint)
         with self._lock:
             values: dict[str, torch.Tensor] = {}
             for name, value in state.items():

@@ -41,7 +41,7 @@ class Target:
 
 
 def choose_target(options: Options, weights: Mapping[str, torch.Tensor]) -> Target:
-    """The target that was asked for, or the best that this machine can do; the choice is logged in one line.
+    """The target that was asked for, or the best that this machine can do, which is logged in one line.
 
     Args:
         options: `target` and `architecture` of them.
@@ -52,7 +52,9 @@ def choose_target(options: Options, weights: Mapping[str, torch.Tensor]) -> Targ
         CompileError: the compiler that the target needs is missing; the message says how to install it.
     """
     target = _asked(options, weights) if options.target != "auto" else _best(options, weights)
-    _LOGGER.info("target %s on %s for %s: %s", target.name, target.device, target.architecture, target.reason)
+    level = logging.INFO if options.target == "auto" else logging.DEBUG
+    place = target.name, target.device, target.architecture
+    _LOGGER.log(level, "target %s on %s for %s: %s", *place, target.reason)
     return target
 
 

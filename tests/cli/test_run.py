@@ -131,6 +131,7 @@ def test_the_target_that_was_chosen_is_told(cli: Cli, small: Any) -> None:
     assert done.code == 0
     assert done.err.startswith("note: target ")
     assert done.err.count("note: target") == 1
+    assert cli("run", small.model, "--inputs", small.inputs, "--target", "reference").err == ""
 
 
 def test_a_result_that_cannot_be_saved(cli: Cli, small: Any, tmp_path: Path) -> None:

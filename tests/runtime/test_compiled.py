@@ -1,5 +1,7 @@
 """Calls of a compiled program on the targets that need no GPU; both behave alike."""
 
+import copy
+import pickle
 import threading
 
 import pytest
@@ -325,3 +327,9 @@ def test_a_step_reports_bad_ids_like_a_call(cache_dir):
         step()
     ids.copy_(IDS)
     assert same(step(), eager_lookup(DENSE, IDS))
+
+
+@pytest.mark.parametrize("copy_of", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_compiled_program_is_of_its_process(lookup, copy_of):
+    with pytest.raises(InputError, match=r"pickled or copied\n  expected: the exported program"):
+        copy_of(lookup)

@@ -243,3 +243,9 @@ def test_no_call_mixes_old_and_new_tables(kind: str, cache_dir: Path) -> None:
         thread.join()
     assert mixed == []
     assert instances[1](ids)[1].unique().tolist() == [99.0]
+
+
+@pytest.mark.parametrize("state", [[torch.ones(5, 4)], None, torch.ones(5, 4)])
+def test_weights_come_by_name(state: Any, model: Scorer, cache_dir: Path) -> None:
+    with pytest.raises(InputError, match=r"update_weights: a \w+\n  expected: tensors by name"):
+        compile_scorer(model, cache_dir, "reference").update_weights(state)
