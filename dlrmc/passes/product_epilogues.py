@@ -8,7 +8,7 @@ reads their other operands at the same place: values of the product's shape, or 
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from dlrmc.ir.graph import Graph, Node
@@ -47,7 +47,7 @@ def find_epilogue(graph: Graph, result: Node) -> ProductEpilogue | None:
     if not isinstance(root.op, Elementwise) or root.type.rank < 2:
         return None
     nodes = _elementwise_region(graph, root)
-    product = _product_of(graph, root, frozenset(nodes))
+    product = _product_of(graph, root, nodes)
     if product is None:
         return None
     inside = {product, *nodes}
@@ -125,13 +125,14 @@ def _joins(graph: Graph, node: Node, inside: Container[Node]) -> bool:
     return all(user in inside for user in graph.users(node))
 
 
-def _product_of(graph: Graph, root: Node, region: frozenset[Node]) -> Node | None:
+def _product_of(graph: Graph, root: Node, region: Sequence[Node]) -> Node | None:
     """The last linear layer of the root's shape and dtype that only the region reads."""
-    read = {operand for node in region for operand in node.inputs}
-    for node in reversed(graph.nodes):
-        if node in read and node.is_op("linear") and _is_product(graph, node, root, region):
-            return node
-    return None
+    read = dict.fromkeys(operand for node in region for operand in node.inputs)
+    inside = frozenset(region)
+    found = [node for node in read if node.is_op("linear") and _is_product(graph, node, root, inside)]
+    if len(found) < 2:
+        return found[0] if found else None
+    return next(node for node in reversed(graph.nodes) if node in found)
 
 
 def _is_product(graph: Graph, node: Node, root: Node, region: frozenset[Node]) -> bool:
