@@ -46,9 +46,20 @@ def test_sizes_and_zero_fill(build_file: BuildFile) -> None:
     np.testing.assert_array_equal(buffers[1], [1, -1, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0])
 
 
+def test_words_are_loaded_and_stored_at_once(build_file: BuildFile) -> None:
+    buffers = [np.arange(8, dtype=np.int32), np.zeros(8, np.int32)]
+    run_all_orders(build_file(FILE), [launch_on("words", buffers, block=1)], buffers)
+    np.testing.assert_array_equal(buffers[1], [0, 0, 0, 0, 2, 3, 0, 0])
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
-    [("misaligned", "which is no multiple of 16"), ("not_to_shared", "which is not in shared memory")],
+    [
+        ("misaligned", "which is no multiple of 16"),
+        ("not_to_shared", "which is not in shared memory"),
+        ("misaligned_load", "several words at an address that is no multiple"),
+        ("misaligned_store", "several words at an address that is no multiple"),
+    ],
 )
 def test_bad_addresses_are_refused(build_file: BuildFile, kernel: str, message: str) -> None:
     buffers = [np.zeros(8, np.int32), np.zeros(8, np.int32)]

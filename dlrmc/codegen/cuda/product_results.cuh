@@ -35,6 +35,7 @@ struct ProductResults {
     int first_fragment = 0;
     // Bit 4 * i + j: result j of the lane's own fragment i is not finite.
     unsigned long long unsure = 0;
+    float biases[distinct_columns][2] = {};
 
     // The fragment that the lane's own number i is.
     __device__ __forceinline__ int own_fragment(int i) const { return i * FRAGMENT_STEP + first_fragment; }
@@ -45,15 +46,18 @@ struct ProductResults {
         return first_column + own_fragment(i) % COLUMN_TILES * 8 + j % 2;
     }
 
-    // Stores all fragments of a lane, number i from totals[i].
+    // Loads the biases of the lane's columns, where those of all rows are the same: before the products where
+    // registers are left for them, and else before the first store, which they must not wait behind.
+    __device__ __forceinline__ void load_column_biases(const float* bias, int columns) {
+#pragma unroll
+        for (int i = 0; i < distinct_columns; ++i)
+            if constexpr (Sizes::BIAS_ROW == 0) load_bias(bias, 0, column_of(i, 0), columns, biases[i]);
+    }
+
+    // Stores all fragments of a lane, number i from totals[i]; the biases of columns have been loaded.
     template <typename Operands, typename Y>
     __device__ __forceinline__ void store_all(const float (&totals)[OWN_FRAGMENTS][4], const float* bias,
                                               const Operands& operands, Y y, int rows, int columns) {
-        // All loads first: the compiler must not move them before stores, which might change a bias.
-        float bias_values[distinct_columns][2] = {};
-#pragma unroll
-        for (int i = 0; i < distinct_columns; ++i)
-            load_column_bias(bias, i, columns, bias_values[i]);
         constexpr int wanted = values_ahead / (4 * (Operands::count > 0 ? Operands::count : 1));
         constexpr int batch = wanted < 1 ? 1 : wanted < OWN_FRAGMENTS ? wanted : OWN_FRAGMENTS;
         Read<Operands::count> read[2][batch];
@@ -63,15 +67,8 @@ struct ProductResults {
             load_batch(operands, first + batch, rows, columns, read[(first / batch + 1) % 2]);
 #pragma unroll
             for (int i = first; i < first + batch && i < OWN_FRAGMENTS; ++i)
-                store(totals[i], i, bias, bias_values[i % distinct_columns],
-                      read[first / batch % 2][i - first], y, rows, columns);
+                store(totals[i], i, bias, read[first / batch % 2][i - first], y, rows, columns);
         }
-    }
-
-    // The biases of the two columns of the lane's own fragment i, where those of all rows are the same.
-    __device__ __forceinline__ void load_column_bias(const float* bias, int i, int columns,
-                                                     float (&values)[2]) const {
-        if constexpr (Sizes::BIAS_ROW == 0) load_bias(bias, 0, column_of(i, 0), columns, values);
     }
 
     // What the epilogue reads for the lane's own fragment i.
@@ -89,9 +86,9 @@ struct ProductResults {
     // Stores the lane's own fragment i; where the bias differs from row to row it is loaded here.
     template <int COUNT, typename Y>
     __device__ __forceinline__ void store(const float (&total)[4], int i, const float* bias,
-                                          float (&bias_values)[2], const Read<COUNT>& read, Y y, int rows,
-                                          int columns) {
+                                          const Read<COUNT>& read, Y y, int rows, int columns) {
         const int column = column_of(i, 0);
+        float (&bias_values)[2] = biases[i % distinct_columns];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = row_of(i, half * 2);
@@ -135,19 +132,33 @@ struct ProductResults {
             if (first + i < OWN_FRAGMENTS) load_operands(operands, first + i, rows, columns, read[i]);
     }
 
+    // Early, that is, all of them before the first is used: one trip to memory.
     static __device__ __forceinline__ void load_bias(const float* bias, int row, int column, int columns,
                                                      float (&values)[2]) {
+        if constexpr (Sizes::HAS_BIAS) {
+            const float* const from =
+                bias + (static_cast<long long>(row) * Sizes::BIAS_ROW + column * Sizes::BIAS_COLUMN);
+            constexpr int pack = Sizes::BIAS_VECTOR;
 #pragma unroll
-        for (int j = 0; j < 2; ++j)
-            values[j] =
-                Sizes::COLUMNS_FIT || column + j < columns ? Epilogue::bias_at(bias, row, column + j) : 0.0f;
+            for (int j = 0; j < 2; j += pack) {
+                Pack<float, pack> loaded = {};
+                if (Sizes::COLUMNS_FIT || column + j < columns)
+                    loaded = load_pack_early<pack>(from + j * Sizes::BIAS_COLUMN);
+#pragma unroll
+                for (int i = 0; i < pack; ++i)
+                    values[j + i] = loaded.at[i];
+            }
+        } else {
+            values[0] = values[1] = 0.0f;
+        }
     }
 
     template <typename Y>
     static __device__ __forceinline__ void store_row(const float (&values)[2], Y y, int row, int column,
                                                      int columns) {
         if constexpr (Sizes::Y_VECTOR == 2) {
-            if (Sizes::COLUMNS_FIT || column < columns) store_pack<2>(y.at(row, 0, column), values);
+            const unsigned words[2] = {__float_as_uint(values[0]), __float_as_uint(values[1])};
+            if (Sizes::COLUMNS_FIT || column < columns) store_global(y.at(row, 0, column), words);
         } else {
 #pragma unroll
             for (int j = 0; j < 2; ++j) {

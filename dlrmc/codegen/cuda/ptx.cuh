@@ -38,6 +38,7 @@ using dlrmc_emulator::mma_m16n8k16_bf16;
 using dlrmc_emulator::mma_m16n8k8_tf32;
 using dlrmc_emulator::named_barrier_arrive;
 using dlrmc_emulator::named_barrier_sync;
+using dlrmc_emulator::store_global;
 
 #else
 
@@ -104,6 +105,15 @@ __device__ __forceinline__ void load_shared_again(unsigned (&to)[4], const float
     asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))));
+}
+
+// ---- stores of two words at once: the compiler makes two stores of a struct of two floats, which are twice
+// as many requests for the same sectors
+// -----------------------------------------------------------------------------------------------------------
+
+// `to` is a multiple of 8 bytes.
+__device__ __forceinline__ void store_global(void* to, const unsigned (&from)[2]) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(from[0]), "r"(from[1]) : "memory");
 }
 
 // ---- barriers over a part of the block

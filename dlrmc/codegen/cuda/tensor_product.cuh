@@ -138,6 +138,7 @@ struct TensorProduct {
 #pragma unroll
         for (int i = 0; i < fragments * 4; ++i)
             totals[i / 4][i % 4] = sums[i / 4 / column_tiles][i / 4 % column_tiles][i % 4];
+        results.load_column_biases(bias, columns);
         results.store_all(totals, bias, operands, y, rows, columns);
     }
 
@@ -166,6 +167,7 @@ struct TensorProduct {
                     totals[i][j] += pack.at[j];
             }
         }
+        results.load_column_biases(bias, columns);
         results.store_all(totals, bias, operands, y, rows, columns);
     }
 };

@@ -77,7 +77,9 @@ struct WarpgroupProduct {
             copy_stage<slabs>(shared, step, rows, columns, parts...);
         if constexpr (is_split) {
             run_split<slabs>(shared, rows, columns, parts...);
+            results.load_column_biases(bias, columns);
         } else {
+            results.load_column_biases(bias, columns);
             run_whole<slabs>(shared, rows, columns, parts...);
         }
         if constexpr (over_k > 1) add_warpgroups(shared);

@@ -111,21 +111,34 @@ def product_kernel(
     return [signature.head(name, tile.threads), *indented(body), "}"]
 
 
+def vector_constants(problem: LinearProblem) -> dict[str, Constant]:
+    """How many neighbouring results, and biases of these, move together."""
+    y, bias = problem.y, problem.bias
+    widths = {"Y_VECTOR": 1, "BIAS_VECTOR": 1}
+    if y.column == 1:
+        widths["Y_VECTOR"] = y.window.pack(problem.n, (y.row,), COLUMNS_OF_LANE)
+    if bias is not None and bias.column == 1:
+        widths["BIAS_VECTOR"] = bias.window.pack(problem.n, (bias.row,), COLUMNS_OF_LANE)
+    return dict(widths)
+
+
 def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Constant]:
-    y = problem.y
     warps_over_rows, warps_over_columns, warps_over_k = tile.warps
-    return shared_constants(problem) | {
-        "TILE_ROWS": tile.rows,
-        "TILE_COLUMNS": tile.columns,
-        "WARPS_OVER_ROWS": warps_over_rows,
-        "WARPS_OVER_COLUMNS": warps_over_columns,
-        "WARPS_OVER_K": warps_over_k,
-        "SLABS": tile.slabs,
-        "STAGES": tile.stages,
-        "ROWS_FIT": problem.rows % tile.rows == 0,
-        "COLUMNS_FIT": problem.n % tile.columns == 0,
-        "Y_VECTOR": y.window.pack(problem.n, (y.row,), COLUMNS_OF_LANE) if y.column == 1 else 1,
-    }
+    return (
+        shared_constants(problem)
+        | vector_constants(problem)
+        | {
+            "TILE_ROWS": tile.rows,
+            "TILE_COLUMNS": tile.columns,
+            "WARPS_OVER_ROWS": warps_over_rows,
+            "WARPS_OVER_COLUMNS": warps_over_columns,
+            "WARPS_OVER_K": warps_over_k,
+            "SLABS": tile.slabs,
+            "STAGES": tile.stages,
+            "ROWS_FIT": problem.rows % tile.rows == 0,
+            "COLUMNS_FIT": problem.n % tile.columns == 0,
+        }
+    )
 
 
 def product_parts(problem: LinearProblem) -> list[str]:

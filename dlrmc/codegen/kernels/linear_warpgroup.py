@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dlrmc.codegen.kernels.linear_problem import LinearProblem
 from dlrmc.codegen.kernels.linear_tensor import (
-    COLUMNS_OF_LANE,
     PRODUCTS,
     copies_of,
     fits_tensor_cores,
     product_kernel,
+    vector_constants,
 )
 from dlrmc.codegen.kernels.linear_text import (
     activation_function,
@@ -67,13 +67,15 @@ def describe_rounding(problem: LinearProblem, signature: Signature, context: Ker
 
 
 def _constants(problem: LinearProblem, tile: WarpgroupTile) -> dict[str, Constant]:
-    y = problem.y
-    return shared_constants(problem) | {
-        "TILE_ROWS": tile.rows,
-        "TILE_COLUMNS": tile.columns,
-        "STAGES": tile.stages,
-        "WARPGROUPS_OVER_K": tile.over_k,
-        "ROWS_FIT": problem.rows % tile.rows == 0,
-        "COLUMNS_FIT": problem.n % tile.columns == 0,
-        "Y_VECTOR": y.window.pack(problem.n, (y.row,), COLUMNS_OF_LANE) if y.column == 1 else 1,
-    }
+    return (
+        shared_constants(problem)
+        | vector_constants(problem)
+        | {
+            "TILE_ROWS": tile.rows,
+            "TILE_COLUMNS": tile.columns,
+            "STAGES": tile.stages,
+            "WARPGROUPS_OVER_K": tile.over_k,
+            "ROWS_FIT": problem.rows % tile.rows == 0,
+            "COLUMNS_FIT": problem.n % tile.columns == 0,
+        }
+    )

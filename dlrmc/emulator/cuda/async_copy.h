@@ -51,8 +51,20 @@ inline void bulk_copy(void* shared, const void* global, int bytes, long long* ba
     copy_in_bulk(shared, global, bytes, barrier, line);
 }
 
+// Loads and stores of several words at once, at multiples of their size as the GPU demands.
 template <int N>
-inline void load_global_early(unsigned (&to)[N], const void* from) {
+inline void check_words(const void* place, int line) {
+    if (reinterpret_cast<unsigned long long>(place) % (N * sizeof(unsigned)) != 0)
+        fail("a load or store of several words at an address that is no multiple of their size", line);
+}
+template <int N>
+inline void load_global_early(unsigned (&to)[N], const void* from, int line = __builtin_LINE()) {
+    check_words<N>(from, line);
+    __builtin_memcpy(to, from, N * sizeof(unsigned));
+}
+template <int N>
+inline void store_global(void* to, const unsigned (&from)[N], int line = __builtin_LINE()) {
+    check_words<N>(to, line);
     __builtin_memcpy(to, from, N * sizeof(unsigned));
 }
 

@@ -66,3 +66,20 @@ extern "C" __global__ void __launch_bounds__(1) not_to_shared(const int* in, int
     cp_async_4(out, in);
     cp_async_wait_all();
 }
+
+// Two words loaded and stored at once.
+extern "C" __global__ void __launch_bounds__(1) words(const int* in, int* out) {
+    unsigned pair[2];
+    load_global_early(pair, in + 2);
+    store_global(out + 4, pair);
+}
+extern "C" __global__ void __launch_bounds__(1) misaligned_load(const int* in, int* out) {
+    unsigned pair[2];
+    load_global_early(pair, in + 1);
+    store_global(out, pair);
+}
+extern "C" __global__ void __launch_bounds__(1) misaligned_store(const int* in, int* out) {
+    unsigned pair[2];
+    load_global_early(pair, in);
+    store_global(out + 1, pair);
+}
