@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dlrmc.codegen.index_expressions import constant, ravel, unravel
+from dlrmc.codegen.view_indices import through_views
+from dlrmc.ir.graph import Node
 from dlrmc.schedule.limits import DeviceLimits
 
 
@@ -28,12 +31,21 @@ class FaultSite:
         operand: the name of the value that holds the ids or the offsets.
         kind: "id", "offset" or "index".
         first: the position in that value of the first element that the kernel reads.
+        shown: the view of that value over whose elements a record counts; None for the value itself.
     """
 
     kernel: str
     operand: str
     kind: str
     first: int = 0
+    shown: Node | None = None
+
+    def position(self, recorded: int) -> int:
+        """Where in `operand` the element of a record stands, counted over its elements."""
+        if self.shown is None:
+            return self.first + recorded
+        root, indices = through_views(self.shown, unravel(constant(recorded), self.shown.shape))
+        return self.first + ravel(indices, root.shape).constant
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Fault:
 
     Args:
         site: number of the check in the emitted module.
-        position: where in the operand the value stands, counted over its elements.
+        position: where the value stands, as its site counts.
         value: the id or offset found.
         limit: rows of the table, size of the dimension, or number of ids.
         call: number of the call, from 1.
@@ -103,7 +103,7 @@ class FaultLog:
         """The error that names the input, the position, the value, the limit and the call."""
         site = self._sites[fault.site]
         path = self._paths.get(site.operand, f"%{site.operand}")
-        position = site.first + fault.position
+        position = site.position(fault.position)
         others = f", the first of {fault.count} checks that failed" if fault.count > 1 else ""
         return BoundsError(
             f"{path} in call {fault.call}",

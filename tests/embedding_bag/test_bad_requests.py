@@ -80,3 +80,37 @@ def test_it_reads_nothing_out_of_bounds_and_is_reported_later(name: str, pipelin
     assert caught.value.position in range(3)
     assert torch.equal(program(*GOOD)[0], RIGHT)
     program.check()
+
+
+SHOWN = {
+    "all": lambda ids: ids,
+    "later_lists": lambda ids: ids[:, 1:],
+    "one_list": lambda ids: ids[:, 2:],
+    "later_columns": lambda ids: ids[:, :, 1:],
+    "turned": lambda ids: ids.transpose(1, 2),
+    "every_other_list": lambda ids: ids[:, ::2],
+}
+
+
+class ShownIds(nn.Module):
+    def __init__(self, shown: str) -> None:
+        super().__init__()
+        self.register_buffer("table", W)
+        self.shown = SHOWN[shown]
+
+    def forward(self, ids: torch.Tensor) -> Any:
+        bags = F.embedding(self.shown(ids), self.table).sum(2)
+        return bags, -bags
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_the_position_is_that_in_the_input_wherever_a_view_shows_it(shown: str) -> None:
+    good = torch.randint(0, 5, (4, 3, 2), generator=torch.Generator().manual_seed(0))
+    bad = good.clone()
+    bad[3, 2, 1] = 77
+    program = torch.export.export(ShownIds(shown).eval(), (good,))
+    made = compile_with("fused", program, target="emulate", bounds="raise")
+    with pytest.raises(BoundsError) as error:
+        made(bad)
+    assert (error.value.input, error.value.position, error.value.value) == ("ids", 3 * 6 + 2 * 2 + 1, 77)
+    assert torch.equal(made(good)[0], ShownIds(shown)(good)[0])

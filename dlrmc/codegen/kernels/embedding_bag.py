@@ -232,7 +232,7 @@ class BagEmission:
         pointers = [
             "nullptr" if node is None else self.windows.operand(node).start for node in optional_windows
         ]
-        id_site = self.sites.number(bags.ids, "id")
+        id_site = self.sites.number_of_bags(bags.ids)
         offset_site = 0 if bags.offsets is None else self.sites.number(bags.offsets, "offset")
         bag_stride = ids.strides[0] if bags.offsets is None else 0
         fields = (

@@ -38,7 +38,7 @@ def _numbers(bags: Bags, windows: TileWindows, sites: FaultSites, bag_count: int
         -1 if ids.count else ids.shape[-1],
         ids.strides[0] if bags.offsets is None else _even_length(bags.ids.type.numel, bag_count),
         bags.options.padding_idx,
-        sites.number(bags.ids, "id"),
+        sites.number_of_bags(bags.ids),
         0 if bags.offsets is None else sites.number(bags.offsets, "offset"),
     )
     return f"{{{', '.join(map(str, fields))}}}"
