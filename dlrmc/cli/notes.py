@@ -7,24 +7,16 @@ import logging
 import sys
 from collections.abc import Iterator
 
+from dlrmc.cli.log_handlers import handled_by
+
 _LOGGER_NAME = "dlrmc"
 
 
 @contextlib.contextmanager
 def shown_notes() -> Iterator[None]:
-    """Print records of level INFO and above, each text once; other handlers do not see them meanwhile."""
-    logger = logging.getLogger(_LOGGER_NAME)
-    level, propagates = logger.level, logger.propagate
-    handler = _NoteHandler(logging.INFO)
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    try:
+    """Print records of level INFO and above, each text once."""
+    with handled_by(_NoteHandler(logging.INFO), _LOGGER_NAME, logging.INFO):
         yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagates
 
 
 class _NoteHandler(logging.Handler):

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from dlrmc.cli.log_handlers import handled_by
+
 _LOGGER_NAME = "dlrmc.tuning"
 
 
@@ -31,19 +33,9 @@ def shown_tuning(console: Console | None = None) -> Iterator[None]:
 @contextlib.contextmanager
 def drawn_steps(bar: Progress) -> Iterator[None]:
     """Draw the tuner's steps in a display that is open already: two at a time would disturb each other."""
-    logger = logging.getLogger(_LOGGER_NAME)
-    level, propagates = logger.level, logger.propagate
-    handler = _StepHandler(bar)
-    logger.addHandler(handler)
     # Steps are logged for this handler only; others would print a line for each.
-    logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    try:
+    with handled_by(_StepHandler(bar), _LOGGER_NAME, logging.DEBUG):
         yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagates
 
 
 class _StepHandler(logging.Handler):
