@@ -28,7 +28,8 @@ struct SplitTf32 {
 
     __device__ __forceinline__ explicit SplitTf32(float value) {
         if constexpr (PRODUCTS == 3) {
-            ThreeTf32::split(value, high, low);
+            high = f32_to_tf32(value);
+            low = __float_as_uint(value - __uint_as_float(high));
         } else {
             high = OneTf32::round(value);
         }

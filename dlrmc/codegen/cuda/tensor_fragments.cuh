@@ -56,7 +56,8 @@ struct ThreeTf32 {
     };
 
     static __device__ __forceinline__ void split(float value, unsigned& high, unsigned& low) {
-        high = f32_to_tf32(value);
+        // Not f32_to_tf32, with which kernels of whole products need some 30 registers more.
+        high = (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
         low = __float_as_uint(value - __uint_as_float(high));
     }
 
