@@ -187,7 +187,7 @@ def write_text(name: str, text: str) -> None:
     if name == STANDARD:
         if sys.stdout is None:
             raise InputError("standard output", found="closed", expected="a place to write to")
-        sys.stdout.write(text)
+        sys.stdout.write(_printable(text, sys.stdout.encoding))
         # Here and not at the interpreter's end, so that a reader who has gone away is seen.
         sys.stdout.flush()
         return
@@ -197,6 +197,11 @@ def write_text(name: str, text: str) -> None:
         raise InputError(
             name, found=error.strerror or str(error), expected="a file that can be written"
         ) from error
+
+
+def _printable(text: str, encoding: str | None) -> str:
+    """The text with escapes for what the encoding of a stream lacks."""
+    return text.encode(encoding, "backslashreplace").decode(encoding) if encoding else text
 
 
 def shown(name: str) -> str:

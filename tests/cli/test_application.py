@@ -108,6 +108,17 @@ def test_a_closed_stream_is_told(redirection: str, error: bytes) -> None:
     assert done.stderr.startswith(error)
 
 
+def test_a_name_that_the_terminal_cannot_show_is_escaped() -> None:
+    text = 'graph @g {\n  weight %w : f32[2] = "größe"\n  return %w\n}\n'
+    command = [sys.executable, "-m", "dlrmc", "dump-ir", "-", "--format", "dot", "--stage", "import"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        command, input=text.encode(), capture_output=True, check=False, timeout=120, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"gr\\xf6\\xdfe" in done.stdout
+
+
 def test_help_needs_neither_torch_nor_networkx() -> None:
     code = (
         "import sys\n"
