@@ -30,7 +30,12 @@ class _Missing:
 MISSING = _Missing()
 
 # The size of these results depends on values: torch has a new symbol for it, the importer knows it.
-VALUE_SIZED = ("aten.masked_select.default", "aten.nonzero.default", "aten.index.Tensor")
+VALUE_SIZED = (
+    "aten.masked_select.default",
+    "aten.nonzero.default",
+    "aten.index.Tensor",
+    "aten.repeat_interleave.Tensor",
+)
 
 
 class Importer:

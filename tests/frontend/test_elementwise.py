@@ -108,6 +108,13 @@ CASES: dict[str, Callable[..., Any]] = {
     ),
     "pow_tensor": lambda x, p, i, b, h: p**x,
     "maximum_minimum": lambda x, p, i, b, h: torch.maximum(x, p) - torch.minimum(x, torch.tensor(0.0)),
+    "fmax_fmin": lambda x, p, i, b, h: (
+        torch.fmax(x / x.floor(), p),
+        torch.fmin(p, x / x.floor()),
+        torch.fmin(x / 0, x / 0),
+        torch.fmax(i, i.int() * 2),
+    ),
+    "exp2": lambda x, p, i, b, h: (torch.exp2(x), torch.exp2(i)),
     "compare_scalar": lambda x, p, i, b, h: (x > 0.5, x >= 2, x < 0, x <= 0, x == 2.0, x != 2.0),
     "compare_int_with_float": lambda x, p, i, b, h: i > 3.5,
     "compare_mixed": lambda x, p, i, b, h: (i == x, h < x, b == i),

@@ -31,6 +31,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "grid": lambda x, i, j, g: (x[g], x[:, g, i[:2]]),
     "int32": lambda x, i, j, g: x[i.int()],
     "lists": lambda x, i, j, g: x[:, [0, 3], [4, -5]],
+    "repeat_interleave_by_a_request": lambda x, i, j, g: x[:2].repeat_interleave(g[0], 0, output_size=2),
     "index_select": lambda x, i, j, g: (x.index_select(0, i.abs()), x.index_select(-1, g[0])),
     "index_select_by_a_scalar": lambda x, i, j, g: x.index_select(1, i[1]),
     "gather": lambda x, i, j, g: (x.gather(2, g[None].expand(3, 2, 2)), x[0].gather(-1, g)),

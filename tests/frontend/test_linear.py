@@ -31,6 +31,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "bmm": lambda a, w, b, s: torch.bmm(s, s.transpose(1, 2)),
     "baddbmm": lambda a, w, b, s: torch.baddbmm(s @ s.mT, s, s.mT, beta=0.5, alpha=2),
     "baddbmm_without_self": lambda a, w, b, s: torch.baddbmm(s @ s.mT, s, s.mT, beta=0),
+    "addmv": lambda a, w, b, s: torch.addmv(a[:, 0], a, w[0], alpha=2, beta=0.5),
     "mv": lambda a, w, b, s: torch.mv(a, w[0]),
     "bilinear": lambda a, w, b, s: (
         F.bilinear(a, a[:, :2], s.new_tensor(range(42)).view(7, 3, 2), b.new_ones(7)),

@@ -35,6 +35,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "softmax_ranks": lambda x, i, b: (x[0, 0].softmax(0), x.sum().softmax(0), x[None, :, None].softmax(2)),
     "softmax_with_dtype": lambda x, i, b: x.half().softmax(-1, dtype=torch.float32),
     "log_softmax": lambda x, i, b: (x.log_softmax(-1), x.log_softmax(0)),
+    "var_mean": lambda x, i, b: (*torch.var_mean(x, 1), *torch.std_mean(x, (0, 2), keepdim=True)),
     "var_std": lambda x, i, b: (x.var(1), x.std(-1), x.var((0, 2), unbiased=False, keepdim=True)),
     "vector_norm": lambda x, i, b: (x.norm(dim=1), x.norm(1, dim=-1), torch.linalg.vector_norm(x)),
     "vector_norm_infinite": lambda x, i, b: torch.linalg.vector_norm(x, float("inf"), dim=1, keepdim=True),

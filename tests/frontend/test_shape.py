@@ -38,6 +38,8 @@ CASES: dict[str, Callable[..., Any]] = {
     "expand_as": lambda x, y: y[:1].expand_as(y),
     "repeat": lambda x, y: (y.repeat(2, 1), y.repeat(2, 1, 3), y.repeat(1, 1) + 0),
     "repeat_interleave": lambda x, y: y.repeat_interleave(2, 1),
+    "repeat_interleave_by_constants": lambda x, y: y.repeat_interleave(torch.tensor([2, 0, 1]), 0),
+    "unfold": lambda x, y: (x.unfold(2, 2, 1), y.unfold(0, 2, 2), x.unfold(-2, 3, 5), y.unfold(1, 1, 3)),
     "slice": lambda x, y: (x[:, 1:], x[:, :-1], x[..., -3:-1], x[:, ::2], y[5:], y[2:1]),
     "slice_to_the_last": lambda x, y: torch.ops.aten.slice.Tensor(x, 0, 0, LAST) + x,
     "slice_defaults": lambda x, y: torch.ops.aten.slice.Tensor(y) + 0,

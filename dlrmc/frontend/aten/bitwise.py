@@ -41,21 +41,24 @@ def shift(op: str) -> Import:
     return import_shift
 
 
-_OVERLOADS = ("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor")
+def _targets(operator: str, *functions: str) -> tuple[str, ...]:
+    """Python's operator on a tensor or a number, and the function of each overload."""
+    names = (f"__{operator}__.Tensor", f"__{operator}__.Scalar", *functions)
+    return tuple(f"aten.{name}" for name in names)
 
 
-def _targets(*ops: str) -> tuple[str, ...]:
-    return tuple(f"aten.{op}.{overload}" for op in ops for overload in _OVERLOADS)
+def _bitwise(op: str, *overloads: str) -> tuple[str, ...]:
+    return tuple(f"bitwise_{op}.{overload}" for overload in overloads)
 
 
-_LEFT = _targets("__lshift__", "bitwise_left_shift")
-_RIGHT = _targets("__rshift__", "bitwise_right_shift")
+_CONNECTIVE = ("Tensor", "Scalar", "Scalar_Tensor")
+_SHIFT = ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
 
 IMPORTERS = (
-    (_targets("bitwise_and", "__and__"), connective("logical_and", "bitwise_and")),
-    (_targets("bitwise_or", "__or__"), connective("logical_or", "bitwise_or")),
-    (_targets("bitwise_xor", "__xor__"), connective("ne", "bitwise_xor")),
+    (_targets("and", *_bitwise("and", *_CONNECTIVE)), connective("logical_and", "bitwise_and")),
+    (_targets("or", *_bitwise("or", *_CONNECTIVE)), connective("logical_or", "bitwise_or")),
+    (_targets("xor", *_bitwise("xor", *_CONNECTIVE)), connective("ne", "bitwise_xor")),
     (("aten.bitwise_not.default",), negation),
-    (_LEFT, shift("shift_left")),
-    (_RIGHT, shift("shift_right")),
+    (_targets("lshift", *_bitwise("left_shift", *_SHIFT)), shift("shift_left")),
+    (_targets("rshift", *_bitwise("right_shift", *_SHIFT)), shift("shift_right")),
 )

@@ -139,6 +139,24 @@ def round_decimals(builder: Builder, call: Call) -> Node:
     return builder.op("div" if decimals >= 0 else "mul", (builder.inner("round", scaled), power))
 
 
+def power_of_two(builder: Builder, call: Call) -> Node:
+    """`exp2`: 2 to the power x."""
+    value = builder.cast(call.tensor("self"), call.dtype)
+    return binary(builder, "pow", 2, value, call.dtype)
+
+
+def extreme_without_nan(op: str) -> Import:
+    """`fmax` and `fmin`: of two values the one that is no NaN, else the larger or smaller."""
+
+    def import_extreme(builder: Builder, call: Call) -> Node:
+        first, second = (builder.operand(call[name], call.dtype) for name in ("self", "other"))
+        extreme = builder.inner(op, first, second)
+        others = builder.inner("where", builder.inner("ne", first, first), second, extreme)
+        return builder.op("where", (builder.inner("ne", second, second), first, others))
+
+    return import_extreme
+
+
 def sign(builder: Builder, call: Call) -> Node:
     """1, 0 or -1; 0 for a NaN."""
     value = call.tensor("self")
@@ -249,6 +267,9 @@ IMPORTERS = (
     (("aten.sign.default", "aten.sgn.default"), sign),
     (("aten.isnan.default",), is_nan),
     (("aten.isinf.default",), is_infinite),
+    (("aten.exp2.default",), power_of_two),
+    (("aten.fmax.default",), extreme_without_nan("maximum")),
+    (("aten.fmin.default",), extreme_without_nan("minimum")),
     (("aten.atan2.default",), arithmetic("atan2")),
     (_targets("where", "self", "ScalarOther", "ScalarSelf", "Scalar"), where),
     (_targets("masked_fill", "Scalar", "Tensor"), masked_fill),

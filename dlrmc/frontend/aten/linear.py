@@ -73,6 +73,15 @@ def mv(builder: Builder, call: Call) -> Node:
     return builder.view(builder.inner("mm", call.tensor("self"), column), call.shape)
 
 
+def addmv(builder: Builder, call: Call) -> Node:
+    """`beta * self + alpha * (mat @ vec)`."""
+    vector, added = call.tensor("vec"), call.tensor("self")
+    column = builder.inner_view(vector, (*vector.shape, 1))
+    added = builder.inner_view(added, (*added.shape, 1))
+    attributes = {"alpha": float(call["alpha"]), "beta": float(call["beta"])}
+    return builder.view(builder.inner("addmm", added, call.tensor("mat"), column, **attributes), call.shape)
+
+
 def dot(builder: Builder, call: Call) -> Node:
     """The product of two vectors, a scalar."""
     left, right = call.tensor("self"), call.tensor("tensor")
@@ -107,6 +116,7 @@ IMPORTERS = (
     (("aten.matmul.default",), matmul),
     (("aten.baddbmm.default",), baddbmm),
     (("aten.mv.default",), mv),
+    (("aten.addmv.default",), addmv),
     (("aten.dot.default",), dot),
     (("aten._trilinear.default",), trilinear),
 )

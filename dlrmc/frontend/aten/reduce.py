@@ -92,7 +92,7 @@ def softmax(op: str) -> Import:
 
 def variance(builder: Builder, call: Call) -> Node:
     """`var.correction`: squared distances from the mean, summed and divided by n - correction."""
-    x = builder.cast(call.tensor("self"), call.dtype)
+    x = call.tensor("self")
     dims = dims_of(call, x.type.rank)
     keepdim = bool(call["keepdim"])
     count = 1
@@ -103,7 +103,20 @@ def variance(builder: Builder, call: Call) -> Node:
         raise Refused(f"variance of {count} elements with correction {call.get('correction', 1)}")
     distance = builder.inner("sub", x, builder.inner("mean", x, dims=dims, keepdim=True))
     total = builder.inner("sum", builder.inner("mul", distance, distance), dims=dims, keepdim=keepdim)
-    return builder.op("div", (total, builder.scalar(float(left), call.dtype)))
+    return builder.op("div", (total, builder.scalar(float(left), x.type.dtype)))
+
+
+def variance_and_mean(builder: Builder, call: Call) -> Parts:
+    """`var_mean.correction`: both over the same dimensions."""
+
+    def item(index: int) -> Node:
+        if index == 0:
+            return variance(builder, call)
+        x = call.tensor("self")
+        attributes = {"dims": dims_of(call, x.type.rank), "keepdim": bool(call["keepdim"])}
+        return x if x.type.rank == 0 else builder.op("mean", (x,), attributes)
+
+    return Parts(item, 2)
 
 
 def vector_norm(builder: Builder, call: Call) -> Node:
@@ -149,5 +162,6 @@ IMPORTERS = (
     (("aten.softmax.int", "aten._softmax.default"), softmax("softmax")),
     (("aten.log_softmax.int", "aten._log_softmax.default"), softmax("log_softmax")),
     (("aten.var.correction",), variance),
+    (("aten.var_mean.correction",), variance_and_mean),
     (("aten.linalg_vector_norm.default", "aten.norm.ScalarOpt_dim"), vector_norm),
 )
