@@ -24,7 +24,7 @@ def open_pyplot(path: Path) -> Any:
         return importlib.import_module("matplotlib.pyplot")
     except ImportError as error:
         raise OptionError(
-            "option --plot", found=str(error), expected="matplotlib", hint='pip install "dlrmc[bench]"'
+            "option --plot", found=str(error), expected="matplotlib", hint='pip install "matplotlib>=3.9"'
         ) from error
 
 

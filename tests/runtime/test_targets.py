@@ -54,7 +54,7 @@ def test_the_architecture_sets_the_limits():
 
 def test_a_gpu_that_cannot_be_compiled_for_is_said_so(monkeypatch, caplog):
     def refuse(*arguments):
-        raise CompileError("NVRTC", found="cupy cannot be imported", hint='pip install "dlrmc[cuda13]"')
+        raise CompileError("NVRTC", found="cupy cannot be imported", hint='pip install "cupy-cuda13x>=14"')
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(targets, "_cuda", refuse)
@@ -62,7 +62,7 @@ def test_a_gpu_that_cannot_be_compiled_for_is_said_so(monkeypatch, caplog):
         assert choose_target(Options(), {}).name == "emulate"
     warning, _ = caplog.records
     assert warning.levelno == logging.WARNING
-    assert 'pip install "dlrmc[cuda13]"' in warning.getMessage()
+    assert 'pip install "cupy-cuda13x>=14"' in warning.getMessage()
     with pytest.raises(CompileError):
         choose_target(Options(strict=True), {})
 
