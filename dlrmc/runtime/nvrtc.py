@@ -169,7 +169,7 @@ def _binding() -> Any:
             "NVRTC",
             found=f"cupy cannot be imported ({_first_line(error)})",
             expected="cupy 14 and the NVRTC of the same CUDA major version",
-            hint='pip install "cupy-cuda13x>=14" "nvidia-cuda-nvrtc>=13"; where the driver is older than 580, '
+            hint='pip install "cupy-cuda13x>=14" "nvidia-cuda-nvrtc>=13"; for a driver older than 580: '
             'pip install "cupy-cuda12x>=14" "nvidia-cuda-nvrtc-cu12>=12.6"',
         ) from error
 
