@@ -119,5 +119,5 @@ def test_a_missing_matplotlib_is_named_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(OptionError, match=r"pip install "matplotlib"):
+    with pytest.raises(OptionError, match=r'pip install "matplotlib'):
         draw_heat_maps(rows(), tmp_path / "x.svg")
