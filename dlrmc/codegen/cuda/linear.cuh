@@ -110,9 +110,6 @@ __device__ __forceinline__ LinearFinish<Sizes, Operands> linear_finish(const typ
     return {bias, operands};
 }
 
-// Multiply-adds of a lane.
-constexpr int MOST_UNROLLED_PRODUCTS = 384;
-
 template <typename Sizes>
 struct LinearRows {
     using Element = typename Sizes::Element;
@@ -132,10 +129,6 @@ struct LinearRows {
     static constexpr bool groups_fit = k_groups % Sizes::LANES_OVER_K == 0 && steps % Sizes::UNROLL == 0;
     static constexpr bool k_fits = groups_fit && Sizes::K % 4 == 0;
     static_assert(Sizes::LANES_OVER_ROWS * Sizes::LANES_OVER_COLUMNS * Sizes::LANES_OVER_K == 32, "a warp");
-    // Few products are written out: their loads may stand far in front of their uses then, and nothing is
-    // moved from what was loaded to what is used.
-    static constexpr bool is_written_out =
-        steps * 4 * rows_per_lane * columns_per_lane <= MOST_UNROLLED_PRODUCTS;
 
     // The weights of UNROLL steps, as stored: weights.at[step][i][b] is that of k + i and the lane's column
     // b.
@@ -236,36 +229,17 @@ struct LinearRows {
     static __device__ __forceinline__ void add_products(const Compute* x, const Element* w, int column,
                                                         int lane_k, Batch batch,
                                                         Compute (&sums)[rows_per_lane][columns_per_lane]) {
-        if constexpr (is_written_out) return add_batches<0>(x, w, column, lane_k, batch, sums);
 #pragma unroll 1
         for (int step = 0; step < steps; step += Sizes::UNROLL) {
             const Batch now = batch;
             if (step + Sizes::UNROLL < steps) load_batch(w, column, step + Sizes::UNROLL, lane_k, batch);
-            add_batch(x, step, lane_k, now, sums);
-        }
-    }
-
-    // Steps from FIRST on; a pragma does not unroll the loop above.
-    template <int FIRST>
-    static __device__ __forceinline__ void add_batches(const Compute* x, const Element* w, int column,
-                                                       int lane_k, const Batch& batch,
-                                                       Compute (&sums)[rows_per_lane][columns_per_lane]) {
-        Batch next;
-        if constexpr (FIRST + Sizes::UNROLL < steps)
-            load_batch(w, column, FIRST + Sizes::UNROLL, lane_k, next);
-        add_batch(x, FIRST, lane_k, batch, sums);
-        if constexpr (FIRST + Sizes::UNROLL < steps)
-            add_batches<FIRST + Sizes::UNROLL>(x, w, column, lane_k, next, sums);
-    }
-
-    static __device__ __forceinline__ void add_batch(const Compute* x, int step, int lane_k,
-                                                     const Batch& batch,
-                                                     Compute (&sums)[rows_per_lane][columns_per_lane]) {
 #pragma unroll
-        for (int u = 0; u < Sizes::UNROLL; ++u) {
-            const int k = ((step + u) * Sizes::LANES_OVER_K + lane_k) * 4;
-            // The last steps may reach past the end of a row of x.
-            if (groups_fit || k < k_groups * 4) add_step(x + k, batch.at[u], sums);
+            for (int u = 0; u < Sizes::UNROLL; ++u) {
+                const int k = ((step + u) * Sizes::LANES_OVER_K + lane_k) * 4;
+                // The last steps may reach past the end of a row of x.
+                if (!groups_fit && k >= k_groups * 4) continue;
+                add_step(x + k, now.at[u], sums);
+            }
         }
     }
 

@@ -98,12 +98,9 @@ struct LinearTensor {
         const float* const x_row = x + (row_of(unit) + lane / 4) * Sizes::X_STRIDE + lane % 4 * 4;
         const int k = lane % 4 * 4;
         float corrections[correction_sets][column_tiles][4] = {};
-        // A tensor core rounds towards zero, so the large products of every step are added outside of it:
-        // after those of the next step have been asked for, which have a place of their own.
-        float products[2][column_tiles][4] = {};
-#pragma unroll(slice_steps <= 4 ? slice_steps : 2)
-        for (int i = 0; i < slice_steps; ++i) {
-            const int step = first_step + i;
+        float products[column_tiles][4] = {};
+#pragma unroll 1
+        for (int step = first_step; step < first_step + slice_steps; ++step) {
             if (!deals_tiles && k_steps % Sizes::K_SLICES != 0 && step >= k_steps) break;
             Left left;
             Right<column_tiles> right;
@@ -111,15 +108,12 @@ struct LinearTensor {
 #pragma unroll
             for (int tile = 0; tile < column_tiles; ++tile)
                 load_right(w, column_of(unit, tile) + lane / 4, step * 16 + k, tile, right);
-            if constexpr (Sizes::PRODUCTS == 3) {
-                multiply(left, right, products[i % 2], corrections);
-                move_to(sums, products[(i + 1) % 2]);
-            } else {
-                multiply(left, right, products[0], corrections);
-            }
+            // A tensor core rounds towards zero, so the large products are added outside of it: here those of
+            // the step before, which are there since the loads.
+            if constexpr (Sizes::PRODUCTS == 3) move_to(sums, products);
+            multiply(left, right, products, corrections);
         }
-        move_to(sums, products[0]);
-        move_to(sums, products[1]);
+        move_to(sums, products);
 #pragma unroll
         for (int set = 0; set < correction_sets; ++set)
             move_to(sums, corrections[set]);
