@@ -137,43 +137,10 @@ def _emit_product(
         "ROWS_PER_THREAD": tile.rows_per_thread,
         "COLUMNS_PER_THREAD": tile.columns_per_thread,
     }
-    column_blocks, row_blocks = -(-problem.n // tile.columns), -(-problem.m // tile.rows)
-    c_terms = zip(("entry", "first_row", "first_column"), problem.c.strides, strict=True)
-    packs = [_chunk_pack(problem, window) for window in (problem.a, problem.b)]
     lines = [
         *constants_struct(f"{name}_sizes", {"Element": STORAGE_TYPES[problem.c.dtype]}, constants),
         signature.head(name, tile.threads),
-        *indented(
-            [
-                *shared_memory(problem.compute_type),
-                *signature.slot_reads,
-                f"const int first_column = blockIdx.x % {column_blocks} * {tile.columns};",
-                f"const int columns = min({tile.columns}, {problem.n} - first_column);",
-                f"const long long entry = blockIdx.x / {column_blocks * row_blocks};",
-                *tile_rows(problem.m, tile.rows, f"blockIdx.x / {column_blocks} % {row_blocks}"),
-                f"TiledProduct<{name}_sizes> product(shared, threadIdx.x);",
-                *call(
-                    f"product.add<{problem.k}, {packs[0]}, {packs[1]}>",
-                    _chunk_view(problem.a, "first_row"),
-                    _chunk_view(problem.b, "static_cast<long long>(first_column)"),
-                    "rows",
-                    "columns",
-                ),
-                *call(
-                    "product.store",
-                    tile_view(
-                        problem.c,
-                        problem.c.strides[1],
-                        0,
-                        problem.c.strides[2],
-                        offset_by(problem.c.start, *c_terms),
-                    ),
-                    "rows",
-                    "columns",
-                    "PlainFinish()",
-                ),
-            ]
-        ),
+        *indented(_product_body(problem, tile, name, signature)),
         "}",
     ]
     shape = LinearShape(problem.m, problem.n, problem.k, 0, problem.compute_bytes, batch=problem.batch)
@@ -186,6 +153,36 @@ def _emit_product(
         tile.shared_bytes(shape),
         signature.params,
     )
+
+
+def _product_body(problem: BmmProblem, tile: ProductTile, name: str, signature: Signature) -> list[str]:
+    column_blocks, row_blocks = -(-problem.n // tile.columns), -(-problem.m // tile.rows)
+    c_terms = zip(("entry", "first_row", "first_column"), problem.c.strides, strict=True)
+    c_place = offset_by(problem.c.start, *c_terms)
+    packs = [_chunk_pack(problem, window) for window in (problem.a, problem.b)]
+    return [
+        *shared_memory(problem.compute_type),
+        *signature.slot_reads,
+        f"const int first_column = blockIdx.x % {column_blocks} * {tile.columns};",
+        f"const int columns = min({tile.columns}, {problem.n} - first_column);",
+        f"const long long entry = blockIdx.x / {column_blocks * row_blocks};",
+        *tile_rows(problem.m, tile.rows, f"blockIdx.x / {column_blocks} % {row_blocks}"),
+        f"TiledProduct<{name}_sizes> product(shared, threadIdx.x);",
+        *call(
+            f"product.add<{problem.k}, {packs[0]}, {packs[1]}>",
+            _chunk_view(problem.a, "first_row"),
+            _chunk_view(problem.b, "static_cast<long long>(first_column)"),
+            "rows",
+            "columns",
+        ),
+        *call(
+            "product.store",
+            tile_view(problem.c, problem.c.strides[1], 0, problem.c.strides[2], c_place),
+            "rows",
+            "columns",
+            "PlainFinish()",
+        ),
+    ]
 
 
 def _chunk_pack(problem: BmmProblem, window: Window) -> int:
