@@ -8,10 +8,13 @@ import re
 import textwrap
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from dlrmc import errors
+from dlrmc.cli.application import COMMANDS, build_app
 from dlrmc.ir.parser import parse_graph
 from dlrmc.ir.printer import print_graph
 
@@ -72,3 +75,28 @@ def test_links_to_files_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
     local = [target for target in targets if not re.match(r"[a-z]+:", target)]
     assert [target for target in local if not (path.parent / target).exists()] == []
+
+
+def command_options(words: list[str]) -> set[str]:
+    """The options that the command line knows where it is called with these words."""
+    command: Any = get_command(build_app())
+    known = set()
+    for word in words:
+        known |= {option for parameter in command.params for option in parameter.opts}
+        found = getattr(command, "commands", {}).get(word)
+        # `dlrmc bench FILE` is `dlrmc bench model FILE`.
+        command = found or getattr(command, "commands", {}).get("model")
+        if command is None:
+            return known
+    return known | {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_in_the_documents_are_those_of_the_command_line(path: Path) -> None:
+    names = {name for name, _ in COMMANDS} | {"bench"}
+    lines = re.findall(r"\bdlrmc ((?:dump|opt\b|run\b|bench|profile|doctor)[^`#\n]*)", path.read_text())
+    for line in lines:
+        words = line.replace("\\|", " ").replace("[", " ").replace("]", " ").split()
+        assert words[0].rstrip(".,:;") in names, line
+        options = {word.rstrip(".,:;") for word in words if word.startswith("--")}
+        assert options <= command_options(words[:2]), line
