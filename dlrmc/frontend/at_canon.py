@@ -178,25 +178,32 @@ def _has_storage_of_its_own(node: fx.Node) -> bool:
     return all(result.alias_info is None for result in node.target._schema.returns)
 
 
-def writes_through_dropout(node: fx.Node) -> bool:
-    """Whether a call writes to what dropout returned, while the operand of dropout is read by its own name.
+def writes_through_dropout(node: fx.Node, places: Mapping[fx.Node, int]) -> bool:
+    """Whether a call writes to what dropout returned, whose operand is read later by its own name.
 
     In evaluation they are one value, which tracing again forgets.
+
+    Args:
+        node: a call.
+        places: the number of each node, in order.
     """
     if not isinstance(node.target, torch._ops.OpOverload) or not node.target._schema.is_mutable:
         return False
     written = node.args[0] if node.args else None
     if not isinstance(written, fx.Node) or str(written.target) not in _MAY_RETURN_AN_OPERAND:
         return False
-    return any(user is not written for user in written.all_input_nodes[0].users)
+    users = [user for user in written.all_input_nodes[0].users if user is not written]
+    readers = [
+        *users,
+        *(reader for user in users if not _has_storage_of_its_own(user) for reader in user.users),
+    ]
+    return any(places[reader] > places[node] for reader in readers)
 
 
 def _has_one_dtype(node: fx.Node) -> bool:
     """Whether nothing is promoted, for an in-place operator keeps the dtype of what it writes."""
-    tensors = [
-        value for value in (node, *node.all_input_nodes) if isinstance(value.meta["val"], torch.Tensor)
-    ]
-    return len({tensor.meta["val"].dtype for tensor in tensors}) == 1
+    values = [each.meta["val"] for each in (node, *node.all_input_nodes)]
+    return len({value.dtype for value in values if isinstance(value, torch.Tensor)}) == 1
 
 
 def _has_its_tensors(program: ExportedProgram) -> bool:

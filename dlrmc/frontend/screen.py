@@ -36,15 +36,16 @@ _SCREEN: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
 def screen(program: ExportedProgram) -> list[UnsupportedOp]:
     """The ops of a program, as the user exported it, that can never be taken."""
     refused: list[UnsupportedOp] = []
-    for node in program.graph.nodes:
-        reason = _reason(node) if node.op == "call_function" else ""
+    places = {node: place for place, node in enumerate(program.graph.nodes)}
+    for node in places:
+        reason = _reason(node, places) if node.op == "call_function" else ""
         if reason:
             refused.append(UnsupportedOp(str(node.target), node.name, source_of(node), reason))
     return refused
 
 
-def _reason(node: fx.Node) -> str:
-    if writes_through_dropout(node):
+def _reason(node: fx.Node, places: Mapping[fx.Node, int]) -> str:
+    if writes_through_dropout(node, places):
         return "writes to what dropout returned, which is in evaluation the value that dropout was given"
     check = _SCREEN.get(str(node.target))
     return check(schema_arguments(node, node.args, node.kwargs)) if check else ""

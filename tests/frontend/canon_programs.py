@@ -68,6 +68,12 @@ def write_behind_dropout(model: Calls, x: torch.Tensor) -> torch.Tensor:
     return value
 
 
+def write_behind_dropout_after_the_last_reader(model: Calls, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    value = x * model.weight
+    before = value + 1
+    return F.dropout(value, training=False).add_(1), before
+
+
 def write_half(model: Calls, x: torch.Tensor) -> torch.Tensor:
     return (x * model.weight).half().mul_(model.weight)
 
@@ -82,7 +88,7 @@ def take_apart(model: Calls, x: torch.Tensor) -> torch.Tensor:
 
 OFF_CANON: Final = (
     *(count_calls, write_input, write_a_view, write_what_a_view_sees, write_behind_dropout),
-    *(write_half, multiply_by_a_vector, take_apart),
+    *(write_behind_dropout_after_the_last_reader, write_half, multiply_by_a_vector, take_apart),
 )
 
 
