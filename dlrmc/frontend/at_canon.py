@@ -152,8 +152,10 @@ def _is_plain_product(node: fx.Node) -> bool:
     return len(left) == len(right) and (len(left) == 2 or (len(left) == 3 and left[0] == right[0]))
 
 
-def _shape(operand: Any) -> torch.Size:
-    return operand.meta["val"].shape
+def _shape(operand: Any) -> tuple[Any, ...]:
+    """The sizes of a value; comparing these, unlike those of torch, is no condition on the program."""
+    sizes = operand.meta["val"].shape
+    return tuple(size.node.expr if isinstance(size, torch.SymInt) else size for size in sizes)
 
 
 def _writes_unseen(node: fx.Node, places: Mapping[fx.Node, int]) -> bool:

@@ -198,6 +198,30 @@ def test_what_writes_through_dropout_is_refused() -> None:
         import_program(export_calls(write_behind_dropout))
 
 
+def test_stacks_of_several_sizes_are_no_plain_product() -> None:
+    """Nor does asking for their sizes make them equal for the program."""
+    one, other = torch.export.Dim("one", max=64), torch.export.Dim("other", max=64)
+
+    class Outer(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return torch.matmul(x.unsqueeze(1), y.unsqueeze(0).transpose(2, 3))
+
+    class Pairs(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return torch.matmul(x, x.mT) + torch.matmul(y, y.mT).sum(0)
+
+    args = (torch.randn(5, 2, 3), torch.randn(7, 2, 3))
+    shapes = ({0: one}, {0: other})
+    outer = torch.export.export(Outer().eval(), args, dynamic_shapes=shapes)
+    assert not is_at_canon(outer)
+    pairs = torch.export.export(Pairs().eval(), args, dynamic_shapes=shapes)
+    assert is_at_canon(pairs)
+    for program, model in ((outer, Outer()), (pairs, Pairs())):
+        compiled = dlrmc.compile(program, target="reference")
+        x, y = torch.randn(4, 2, 3), torch.randn(9, 2, 3)
+        torch.testing.assert_close(compiled(x, y), model(x, y))
+
+
 def test_a_call_without_its_type_is_traced_again() -> None:
     program = export_calls(bottom)
     del next(node for node in program.graph.nodes if node.op == "call_function").meta["val"]
