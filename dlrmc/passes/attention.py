@@ -15,7 +15,7 @@ import numpy as np
 
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import Elementwise, one
-from dlrmc.ir.strided import VIEW_OPS, resolve_strided
+from dlrmc.ir.strided import VIEW_OPS, resolve_strided, under_views
 from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 from dlrmc.ir.types import DType
 
@@ -109,7 +109,7 @@ def find_attention(graph: Graph, product: Node) -> Attention | None:
     inner = tuple(dict.fromkeys((*views, *between, *path)))
     is_normalised = softmax is not None
     zero_masked = softmax is not None and softmax.zero_masked
-    scaled = _scaled(path[-1])
+    scaled = _scaled(path[-1], product)
     if scaled is not None and _is_read_by_one(graph, scaled):
         inner = (*inner, scaled)
     return Attention(product, path[-1], weighed, is_normalised, zero_masked, inner, scaled)
@@ -166,10 +166,11 @@ def _is_product(node: Node) -> bool:
     return node.is_op("bmm") and node.type.dtype is DType.F32 and not node.attributes.bool("trans_a")
 
 
-def _scaled(scores: Node) -> Node | None:
-    """The queries where they are another value times a number."""
+def _scaled(scores: Node, product: Node) -> Node | None:
+    """The queries where they are another value times a number, and are no keys or values, too."""
     q = one(scores.operands[0])
-    if not q.is_op("mul"):
+    others = (one(scores.operands[1]), one(product.operands[1]))
+    if not q.is_op("mul") or any(under_views(other) is q for other in others):
         return None
     value, number = _factors(q)
     is_number = number.is_op("const") and number.type.numel == 1

@@ -104,6 +104,30 @@ def test_the_products_are_scaled_where_the_queries_were(own_cache, returned):
     assert_right(case, run(case, own_cache))
 
 
+@pytest.mark.parametrize(("keys", "values"), [("s", "s"), ("s", "e"), ("e", "s")])
+@pytest.mark.parametrize("time", [1, 3])
+def test_scaled_rows_that_attend_to_each_other(own_cache, time, keys, values):
+    """Queries times a number that are keys or values, too, as of embeddings times sqrt(width)."""
+    case = row_case(
+        f"""graph @own {{
+              input %ids : i64[5,{time}]
+              weight %t : f32[9,4] = "t"
+              weight %w : f32[4,4] = "w"
+              const %two : f32[] = 2.0
+              %e = embedding(%t, %ids) : f32[5,{time},4]
+              %s = mul(%e, %two) : f32[5,{time},4]
+              %z = bmm(%s, %{keys}) {{trans_b=true}} : f32[5,{time},{time}]
+              %p = softmax(%z) {{dim=2}} : f32[5,{time},{time}]
+              %o = bmm(%p, %{values}) : f32[5,{time},4]
+              %y = linear(%o, %w) : f32[5,{time},4]
+              return %y
+            }}
+        """
+    )
+    assert "Attention<" in kernel(case).text
+    assert_right(case, run(case, own_cache))
+
+
 def test_the_order_of_threads_does_not_matter(own_cache):
     case = row_case(heads_model(5, (2, 6, 7), 20, 24, MASKED))
     assert_right(case, run(case, own_cache, every_order=True))
