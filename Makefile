@@ -8,7 +8,7 @@ TORCHREC := $(VENV)/.torchrec
 PYTEST_WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(PYTEST_WORKERS) --maxprocesses 8 --dist worksteal --timeout 600
-CUDA_FILES := $(shell find dlrmc -name '*.cuh' -o -name '*.cu' -o -name '*.h')
+CUDA_FILES := $(shell find dlrmc -name '*.cuh' -o -name '*.cu' -o -name '*.h' -o -name '*.cpp')
 
 .PHONY: help run test lint golden gpu zoo coverage docs format clean
 
