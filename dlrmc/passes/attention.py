@@ -215,7 +215,9 @@ def _softmax(graph: Graph, root: Node) -> _Softmax | None:
     largest, limit = (one(operand) for operand in condition.operands)
     of = softmax.inputs[0]
     is_guard = largest.is_op("amax") and largest.inputs[0] is of and _is_filled(limit, -np.inf)
-    if not is_guard or largest.attributes.ints("dims") != (of.type.rank - 1,):
+    # A condition without the last dimension would be that of other rows.
+    is_of_rows = condition.type.rank == of.type.rank
+    if not is_guard or not is_of_rows or largest.attributes.ints("dims") != (of.type.rank - 1,):
         return None
     inner = (root, condition, largest, softmax)
     is_private = all(_is_read_by_one(graph, node) for node in inner)

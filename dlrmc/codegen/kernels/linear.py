@@ -223,7 +223,7 @@ def _emit_rows(problem: LinearProblem, tile: RowsTile, name: str, signature: Sig
             f"LinearRows<{name}_sizes>::run",
             "shared",
             problem.weight.window.start,
-            bias_address(problem, ("first_row",)),
+            bias_address(problem, from_first_column=False),
             from_first_row(problem.y),
             "first_column",
             "rows",
@@ -264,7 +264,7 @@ def _load_parts(problem: LinearProblem, tile: RowsTile) -> list[str]:
 
 
 def _emit_product(problem: LinearProblem, tile: ProductTile, name: str, signature: Signature) -> list[str]:
-    bias = bias_address(problem, ("first_row", "first_column"))
+    bias = bias_address(problem, from_first_column=True)
     operands = epilogue_operands(problem, 1, from_first_column=True)
     body = [
         *shared_memory(problem.compute_type),

@@ -100,7 +100,7 @@ def product_kernel(
         *call(
             "product.run",
             "shared",
-            bias_address(problem, ("first_row", "first_column")),
+            bias_address(problem, from_first_column=True),
             epilogue_operands(problem, COLUMNS_OF_LANE, from_first_column=True),
             tile_of_y(problem),
             "rows",

@@ -55,7 +55,7 @@ def epilogue_operands(problem: LinearProblem, most: int, *, from_first_column: b
         pack = matrix.window.pack(problem.n, (matrix.row,), most) if matrix.column == 1 else 1
         start = offset_by(matrix.window.start, ("first_row", matrix.row))
         if from_first_column:
-            start = offset_by(start, ("first_column", matrix.column))
+            start = offset_by(start, (_first_column(matrix), matrix.column))
         view = tile_view(matrix.window, matrix.row, 0, matrix.column, start)
         views.append(f"epilogue_operand<{pack}>({view})")
     return f"epilogue_operands({', '.join(views)})"
@@ -74,7 +74,7 @@ def tile_place(problem: LinearProblem, rows: int, columns: int) -> list[str]:
 def tile_of_y(problem: LinearProblem) -> str:
     """The view of y from the tile's first row and column on."""
     y = problem.y
-    start = offset_by(y.window.start, ("first_row", y.row), ("first_column", y.column))
+    start = offset_by(y.window.start, ("first_row", y.row), (_first_column(y), y.column))
     return tile_view(y.window, y.row, 0, y.column, start)
 
 
@@ -92,12 +92,18 @@ def weights_of_part(problem: LinearProblem, first_k: int) -> str:
     return tile_view(weight.window, weight.row, 0, weight.column, start)
 
 
-def bias_address(problem: LinearProblem, places: tuple[str, ...]) -> str:
+def _first_column(matrix: Matrix) -> str:
+    """The tile's first column as a factor of its stride, with which it may be past 32 bits."""
+    return "first_column" if matrix.column <= 1 else "static_cast<long long>(first_column)"
+
+
+def bias_address(problem: LinearProblem, *, from_first_column: bool) -> str:
     """The address of the bias of a tile's first row, and of its first column where that is asked for."""
     bias = problem.bias
     if bias is None:
         return f"static_cast<const {STORAGE_TYPES[problem.dtype]}*>(nullptr)"
-    return offset_by(bias.window.start, *zip(places, (bias.row, bias.column), strict=False))
+    start = offset_by(bias.window.start, ("first_row", bias.row))
+    return offset_by(start, (_first_column(bias), bias.column)) if from_first_column else start
 
 
 def x_pack(part: Part) -> int:

@@ -14,20 +14,15 @@ from dlrmc.codegen.kernels.linear_tensor import (
     product_kernel,
     vector_constants,
 )
-from dlrmc.codegen.kernels.linear_text import (
-    activation_function,
-    shared_constants,
-)
+from dlrmc.codegen.kernels.linear_text import activation_function, shared_constants
 from dlrmc.codegen.kernels.linear_tile import WarpgroupTile
 from dlrmc.codegen.kernels.sizes import Constant, constants_struct
-from dlrmc.codegen.kernels.tile_text import shared_memory
+from dlrmc.codegen.kernels.tile_text import swizzled_shared_memory
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature
 from dlrmc.codegen.source import KernelContext
 
 WARPGROUP_INCLUDES = ("warpgroup_product.cuh",)
-# Tiles of the tensor cores' own swizzle start at such addresses (PTX ISA, "Matrix Descriptor Format").
-_ALIGNMENT_BYTES = 1024
 _PRECISIONS = ("fp32", "tf32")
 
 
@@ -43,7 +38,7 @@ def emit_warpgroup_product(
     name, precision = context.name, context.precision
     rounding = _rounding(problem, signature, context) if precision == "tf32" else (False, False)
     constants = _constants(problem, tile) | {"ROUND_X": rounding[0], "ROUND_W": rounding[1]}
-    memory = shared_memory(problem.compute_type, _ALIGNMENT_BYTES)
+    memory = swizzled_shared_memory(problem.compute_type)
     types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
     struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
     lines = [*struct, *product_kernel("WarpgroupProduct", problem, tile, name, signature, memory)]

@@ -7,11 +7,23 @@ from collections.abc import Iterable
 from dlrmc.codegen.code_blocks import INDENT
 
 
-def shared_memory(compute_type: str, alignment_bytes: int = 16) -> list[str]:
+def shared_memory(compute_type: str) -> list[str]:
     """The block's dynamic shared memory as `shared`, an array of the compute type."""
+    return _shared_memory(compute_type, "dlrmc_shared", 16)
+
+
+def swizzled_shared_memory(compute_type: str) -> list[str]:
+    """The same for tiles of the tensor cores' own swizzle (PTX ISA, "Matrix Descriptor Format").
+
+    It has a name of its own: all kernels of a module share what one name stands for, its alignment too.
+    """
+    return _shared_memory(compute_type, "dlrmc_shared_1024", 1024)
+
+
+def _shared_memory(compute_type: str, name: str, alignment_bytes: int) -> list[str]:
     return [
-        f"extern __shared__ __align__({alignment_bytes}) unsigned char dlrmc_shared[];",
-        f"{compute_type}* const shared = reinterpret_cast<{compute_type}*>(dlrmc_shared);",
+        f"extern __shared__ __align__({alignment_bytes}) unsigned char {name}[];",
+        f"{compute_type}* const shared = reinterpret_cast<{compute_type}*>({name});",
     ]
 
 

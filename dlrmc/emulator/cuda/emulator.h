@@ -26,6 +26,8 @@
 // is no C++.
 #define __shared__ static
 #define __dynamic_shared__
+// The same array: it has the alignment of both.
+#define dlrmc_shared_1024 dlrmc_shared
 
 // clang-format off: each of these needs those above it
 #include "vector_types.h"

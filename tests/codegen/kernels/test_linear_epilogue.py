@@ -80,6 +80,11 @@ def _broadcast_heads(g, x, w, other):
     return g.add("add", (_linear(g, x, w), other))
 
 
+def _column_by_column(g, x, w, columns):
+    """The operand stands in memory column by column."""
+    return g.add("add", (_linear(g, x, w), g.add("permute", (columns,), {"perm": (1, 0)})))
+
+
 def cases(rows: int, n: int, k: int) -> dict[str, Case]:
     y = (rows, n)
     return {
@@ -90,6 +95,7 @@ def cases(rows: int, n: int, k: int) -> dict[str, Case]:
         "row and column": _case(_row_and_column, (rows, k), (n, k), (rows, 1), (n,)),
         "scalars": _case(_scalars, (rows, k), (n, k), (n,)),
         "windows": _case(_windows, (rows, k), (n, k), (rows, n + 4)),
+        "column by column": _case(_column_by_column, (rows, k), (n, k), (n, rows)),
         "rounded": replace(_case(_rounded, (rows, k), (n, k), y), tolerance=2.0**-10),
         "of rank 3": _case(_broadcast_heads, (2, rows // 2, k), (n, k), (2, rows // 2, n)),
     }
@@ -194,3 +200,11 @@ def test_other_bodies_are_refused(build, found):
 def test_an_operand_is_loaded_in_packs_where_it_is_aligned():
     assert "epilogue_operand<2>" in emit_with([LARGE["gate"]], TILES[3]).text
     assert "epilogue_operand<1>" in emit_with([cases(66, 45, 36)["gate"]], TILES[3]).text
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_a_column_times_a_large_stride_is_counted_in_64_bits(tile):
+    """For matrices of more than 2^31 elements, which no test can hold."""
+    text = emit_with([LARGE["column by column"]], tile).kernels[0].text
+    assert "static_cast<long long>(first_column) * 66" in text
+    assert " first_column * " not in text

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dlrmc.codegen.kernels.linear_choice import choose_tile
-from dlrmc.codegen.kernels.linear_tile import WARPGROUP_TILES, LinearShape, WarpgroupTile
+from dlrmc.codegen.kernels.linear_tile import WARPGROUP_TILES, LinearShape, ProductTile, WarpgroupTile
 from dlrmc.emulator.sanitize import SanitizedWorker
 from dlrmc.ir.attributes import Attributes
 from dlrmc.ir.ops import find_op
@@ -59,6 +60,16 @@ def built(request, own_cache):
 def test_all_thread_orders_give_the_reference(built, name):
     assert "WarpgroupProduct<dlrmc_linear" in built.source.kernels[0].text
     check_all_orders(built, list(CASES).index(name))
+
+
+def test_shared_memory_of_one_name_has_one_alignment_in_a_module():
+    """A module's kernels share the symbol: the tiles would stand where another kernel's may."""
+    declaration = re.compile(r"extern __shared__ __align__\((\d+)\) unsigned char (\w+)\[\]")
+    tiles = (ProductTile(32, 32, 16, 2, 4), ONE_GROUP)
+    texts = (emit_with([CASES["whole tiles"]], tile).text for tile in tiles)
+    found = {found for text in texts for found in declaration.findall(text)}
+    assert {int(alignment) for alignment, _ in found} == {16, 1024}
+    assert len({name for _, name in found}) == len(found)
 
 
 def test_tf32_multiplies_fewer_bits(own_cache):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from dlrmc.codegen.rows.attention_choice import AttentionShape, choose_attention_tile
+from dlrmc.ir.parser import parse_graph
 from dlrmc.ir.reference import evaluate
+from dlrmc.passes.attention import find_attention
 from tests.codegen.rows.row_cases import row_case
 from tests.codegen.rows.test_row_programs import assert_right, kernel, run
 
@@ -196,6 +198,27 @@ def test_near_misses_keep_their_stages(own_cache, unfused):
     case = row_case(heads_model(3, (2, 4, 13), 4, 4, unfused))
     assert "Attention<" not in kernel(case).text
     assert_right(case, run(case, own_cache))
+
+
+@pytest.mark.parametrize(("keepdim", "shape"), [("true", "3,3,1"), ("false", "3,3")])
+def test_the_guard_of_masked_rows_is_of_the_same_rows(keepdim, shape):
+    """Without its last dimension the condition broadcasts to other rows, where sizes are equal."""
+    graph = parse_graph(f"""graph @guarded {{
+  input %q : f32[3,3,4]
+  input %v : f32[3,3,4]
+  const %none : f32[] = -inf
+  const %zero : f32[] = 0.0
+  %s = bmm(%q, %v) {{trans_b=true}} : f32[3,3,3]
+  %a = amax(%s) {{dims=[2], keepdim={keepdim}}} : f32[{shape}]
+  %e = eq(%a, %none) : bool[{shape}]
+  %f = softmax(%s) {{dim=2}} : f32[3,3,3]
+  %p = where(%e, %zero, %f) : f32[3,3,3]
+  %o = bmm(%p, %v) : f32[3,3,4]
+  return %o
+}}
+""")
+    found = find_attention(graph, graph.outputs[0])
+    assert (found is not None) == (keepdim == "true")
 
 
 @pytest.mark.parametrize("threads", [32, 256, 512])
