@@ -80,16 +80,16 @@ class _Emission:
         if self._chooses_pointers:
             signature = as_array(signature)
         definitions = [line for text in texts for line in text.definitions]
+        pointers = [*self._stages.places.slot_reads, *self._stages.places.rounded_pointers]
+        statements = [*self._tiles(phases), *(END_OF_BLOCK if sites else ())]
+        used = _names([*pointers, *statements])
         body = [
+            *(read for name, read in signature.pointer_reads if name in used),
             "extern __shared__ __align__(16) unsigned char dlrmc_shared[];",
-            *self._stages.places.slot_reads,
-            *self._stages.places.rounded_pointers,
-            *self._buffers(),
-            *self._tiles(phases),
-            *(END_OF_BLOCK if sites else ()),
+            *pointers,
+            *(buffer for name, buffer in self._buffers() if name in used),
+            *statements,
         ]
-        used = set(re.findall(r"\w+", "\n".join(body)))
-        body = [*(read for name, read in signature.pointer_reads if name in used), *body]
         lines = [
             ir_comment(self._kernel),
             *self._stages.tables.definitions,
@@ -118,13 +118,12 @@ class _Emission:
         """Whether threads choose among the kernel's pointers by number."""
         return any(anchor_of(stage).is_op(*BAG_GROUP_OPS) for stage in self._layout.scratch)
 
-    def _buffers(self) -> Iterator[str]:
+    def _buffers(self) -> Iterator[tuple[str, str]]:
+        """The name and the declaration of every buffer in shared memory."""
         for buffer in self._layout.buffers:
             element = STORAGE_TYPES[buffer.dtype]
-            yield (
-                f"{element}* const {buffer.name} = "
-                f"reinterpret_cast<{element}*>(dlrmc_shared + {buffer.offset_bytes});"
-            )
+            place = f"reinterpret_cast<{element}*>(dlrmc_shared + {buffer.offset_bytes})"
+            yield buffer.name, f"{element}* const {buffer.name} = {place};"
 
     def _phase(self, number: int) -> list[StageText]:
         """The stages of one phase: zeros and copies first, then by order in the graph."""
@@ -201,11 +200,18 @@ class _Emission:
             for text in phase:
                 turn = warps % (self._threads // WARP_LANES) * WARP_LANES
                 yield "{"
-                yield from indented([_thread(turn, self._threads), *text.statements])
+                if "thread" in _names(text.statements):
+                    yield from indented([_thread(turn, self._threads)])
+                yield from indented(text.statements)
                 yield "}"
                 warps += text.warps
             if has_copies and number == 0:
                 yield from copies.late
+
+
+def _names(lines: Sequence[str]) -> set[str]:
+    """All words of the text: what is not among them need not be declared."""
+    return set(re.findall(r"\w+", "\n".join(lines)))
 
 
 def _thread(turn: int, threads: int) -> str:

@@ -64,16 +64,17 @@ def _loop(y: Window, sizes: tuple[int, int, int, int], context: StageContext, pe
     items, entries, lanes, pack = sizes
     count = "rows" if per_row == 1 else f"rows * {per_row}"
     terms = [("row", y.strides[0]), ("column", y.strides[-1])]
+    place = [
+        f"const int row = item / {lanes} % {entries};",
+        f"const int column = item % {lanes} * {pack};",
+    ]
     if len(y.strides) == 3:
         terms.insert(1, ("table", y.strides[1]))
+        place.insert(0, f"const int table = item / {entries * lanes};")
     return _Loop(
         items,
         context.threads,
-        [
-            f"const int table = item / {entries * lanes};",
-            f"const int row = item / {lanes} % {entries};",
-            f"const int column = item % {lanes} * {pack};",
-        ],
+        place,
         f"row < {count} && column < {y.shape[-1]}",
         offset_by("row", ("first_row", per_row)),
         offset_by(y.start, *terms),

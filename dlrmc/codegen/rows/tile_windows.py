@@ -112,9 +112,8 @@ class TilePlaces:
     def rounded_pointers(self) -> tuple[str, ...]:
         """The pointers through which rounded results are stored."""
         names = zip(self.signature.result_names, self.rounded, strict=True)
-        pointer = f"{ROUNDED_TYPE}* const"
         return tuple(
-            f"{pointer} {_rounded_name(name)} = reinterpret_cast<{pointer}>({name});"
+            f"{ROUNDED_TYPE}* const {_rounded_name(name)} = reinterpret_cast<{ROUNDED_TYPE}*>({name});"
             for name, is_rounded in names
             if is_rounded
         )

@@ -142,7 +142,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         zero_columns<1, 1, 5, 8>(TileView<float, 12, 0>{relu_x_tile}, thread, 512);
     }
     {
-        const int thread = (threadIdx.x + 480) % 512;
         if (const int i = threadIdx.x; i < rows * 5) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
     copy_weights_async<4, 1, 4, 4, 4, 4, 1>(sigmoid_w, _4_weight_in, threadIdx.x % 512, 512);

@@ -317,7 +317,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         zero_columns<1, 1, 22, 24>(TileView<float, 28, 0>{relu_2_x_tile}, thread, 512);
     }
     {
-        const int thread = (threadIdx.x + 448) % 512;
         if (const int i = threadIdx.x; i < rows * 3) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
     copy_weights_async<1, 64, 22, 28, 24, 22, 1>(relu_2_w, top_0_weight_in, threadIdx.x % 512, 512);
@@ -357,7 +356,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 IsReady());
     }
     {
-        const int thread = (threadIdx.x + 448) % 512;
         if (const int unit = threadIdx.x % 512 / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 20, 1>{index_x_tile + 20}, faults);
     }
     __syncthreads();

@@ -204,7 +204,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 768);
     float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 1536);
     float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2304);
-    long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 3328);
     const long long first_row = static_cast<long long>(blockIdx.x) * 1;
     constexpr int rows = 1;
     copy_weights_async<1, 12, 5, 12, 8, 5, 1>(relu_w, bot_0_weight_in, threadIdx.x % 512, 512);
@@ -228,13 +227,11 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         zero_columns<1, 1, 10, 12>(TileView<float, 12, 0>{sigmoid_x_tile}, thread, 512);
     }
     {
-        const int thread = (threadIdx.x + 416) % 512;
         if (const int i = threadIdx.x; i < rows * 5) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
     {
         const int thread = (threadIdx.x + 416) % 512;
         for (int item = thread; item < 12; item += 512) {
-            const int table = item / 12;
             const int row = item / 4 % 3;
             const int column = item % 4 * 2;
             if (!(row < rows * 3 && column < 6)) continue;

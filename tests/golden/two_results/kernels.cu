@@ -229,7 +229,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
     float* const relu_2_w = reinterpret_cast<float*>(dlrmc_shared + 768);
     float* const relu_1_w = reinterpret_cast<float*>(dlrmc_shared + 1536);
     float* const sigmoid_w = reinterpret_cast<float*>(dlrmc_shared + 2560);
-    long long* const copy_barriers = reinterpret_cast<long long*>(dlrmc_shared + 3584);
     {
         const int lane = threadIdx.x % 32;
         const int warp = threadIdx.x / 32;
@@ -267,7 +266,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
         zero_columns<1, 1, 10, 12>(TileView<float, 12, 0>{sigmoid_x_tile}, thread, 512);
     }
     {
-        const int thread = (threadIdx.x + 416) % 512;
         if (const int i = threadIdx.x; i < rows * 5) (relu_x_tile)[i] = relu_x_tile_0.at[0];
     }
     copy_weights_async<4, 10, 12, 12, 12, 12, 1>(relu_2_w, top_0_weight_in, threadIdx.x % 512, 512);
@@ -307,7 +305,6 @@ extern "C" __global__ void __launch_bounds__(512) dlrmc_linear_relu_linear_relu_
                 IsReady());
     }
     {
-        const int thread = (threadIdx.x + 480) % 512;
         if (const int unit = threadIdx.x % 512 / 32 * 1; unit < 1) dlrmc_linear_relu_linear_relu_embedding_bags_1_bags_work.finish(reinterpret_cast<const BagSource*>(bags_sources), unit, rows, TileView<float, 1, 12, 1>{index_x_tile + 12}, faults);
     }
     __syncthreads();
