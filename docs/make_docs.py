@@ -115,6 +115,13 @@ def _script(name: str) -> ModuleType:
     return module
 
 
+def decisions() -> Iterator[str]:
+    """A link to each decision by its number, with its title."""
+    for path in sorted((FOLDER / "decisions").glob("*.md")):
+        title = _read(path).partition("\n")[0].removeprefix("# ")
+        yield f"- [{path.name.partition('-')[0]}](decisions/{path.name}): {title}"
+
+
 PARTS: Final = MappingProxyType(
     {
         "ops": ops,
@@ -125,6 +132,7 @@ PARTS: Final = MappingProxyType(
         "errors": error_classes,
         "examples": error_examples,
         "stages": stages,
+        "decisions": decisions,
         **_script("recorded_runs").PARTS,
     }
 )
