@@ -1,16 +1,15 @@
 """The `linear` kernel: y = act(alpha * x @ w.T + beta * bias) for x in one or more parts, and an epilogue.
 
-Three forms, chosen by `choose_tile`: a tile of rows held whole in shared memory (LinearRows of linear.cuh,
-also a stage of row programs), and, for large products, both operands in chunks (TiledProduct of
-tiled_product.cuh), for f32 on tensor cores (linear_tensor.py).
+Its forms, chosen by `choose_tile`: a tile of rows held whole in shared memory (linear_rows.py), and, for
+large products, both operands in chunks (TiledProduct of tiled_product.cuh), for f32 on tensor cores
+(linear_tensor.py, linear_warpgroup.py).
 
-The constants of the emitted struct, beside those that the .cuh files name:
+The constants of the emitted struct, beside those that the .cuh files name and those of one form alone, which
+stand with it:
     Element                     storage type of x, w, bias and y
     N, K                        columns of y; depth, of all parts together
-    W_COLUMN, W_K, W_VECTOR     strides of w in elements; how many weights move together
     HAS_BIAS, BIAS_ROW, BIAS_COLUMN, ALPHA, BETA, activation
     Y_VECTOR                    how many results move together
-    UNROLL                      steps of 4 k whose weights are loaded together
 """
 
 from __future__ import annotations
@@ -18,21 +17,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dlrmc.codegen.kernels.impl import KernelImpl
-from dlrmc.codegen.kernels.linear_choice import choose_tile
+from dlrmc.codegen.kernels.linear_choice import choose_tile, linear_shape
 from dlrmc.codegen.kernels.linear_epilogue import epilogue_of, find_product
 from dlrmc.codegen.kernels.linear_problem import LINEAR_OPS, LinearProblem, linear_problem
+from dlrmc.codegen.kernels.linear_rows import emit_rows
 from dlrmc.codegen.kernels.linear_tensor import (
     TENSOR_PRODUCT_INCLUDES,
     TENSOR_PRODUCTS,
-    copies_of,
     emit_tensor_product,
-    fits_tensor_cores,
 )
 from dlrmc.codegen.kernels.linear_text import (
-    activation_function,
     bias_address,
     epilogue_operands,
     from_first_row,
+    linear_struct,
     shared_constants,
     tile_of_y,
     tile_place,
@@ -41,7 +39,6 @@ from dlrmc.codegen.kernels.linear_text import (
     x_pack,
 )
 from dlrmc.codegen.kernels.linear_tile import (
-    LinearShape,
     LinearTile,
     ProductTile,
     RowsTile,
@@ -52,12 +49,9 @@ from dlrmc.codegen.kernels.linear_warpgroup import (
     WARPGROUP_INCLUDES,
     describe_rounding,
     emit_warpgroup_product,
-    fits_warpgroups,
 )
-from dlrmc.codegen.kernels.sizes import Constant, constants_struct, round_up
-from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory, tile_rows
+from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
 from dlrmc.codegen.kernels.windows import Windows
-from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature, build_signature, ir_comment
 from dlrmc.codegen.source import KernelContext, KernelSource
 from dlrmc.ir.graph import Graph, Node
@@ -155,112 +149,13 @@ def _emit(
 ) -> list[str]:
     match tile:
         case RowsTile():
-            return _emit_rows(problem, tile, context.name, signature)
+            return emit_rows(problem, tile, context.name, signature)
         case ProductTile():
             return _emit_product(problem, tile, context.name, signature)
         case TensorProductTile():
             return emit_tensor_product(problem, tile, context.name, signature, context.precision)
         case WarpgroupTile():
             return emit_warpgroup_product(problem, tile, signature, context)
-
-
-def linear_shape(problem: LinearProblem, precision: str = "fp32") -> LinearShape:
-    """What the choice of a tile depends on; `precision` is that of products on tensor cores."""
-    compute_bytes = max(problem.dtype.size_bytes, 4)
-    return LinearShape(
-        problem.rows,
-        problem.n,
-        problem.k,
-        problem.dtype.size_bytes,
-        compute_bytes,
-        weights_along_k=problem.weight.column == 1,
-        parts=len(problem.parts),
-        copies=copies_of(problem),
-        precision=precision,
-        fits_tensor_cores=fits_tensor_cores(problem),
-        fits_warpgroups=fits_warpgroups(problem, precision),
-    )
-
-
-def rows_constants(problem: LinearProblem, tile: RowsTile) -> dict[str, Constant]:
-    """The constants of LinearRows."""
-    weight, y = problem.weight, problem.y
-    return shared_constants(problem) | {
-        "ROWS": tile.rows,
-        "BLOCK_COLUMNS": tile.block_columns,
-        "ROWS_PER_LANE": tile.rows_per_lane,
-        "COLUMNS_PER_LANE": tile.columns_per_lane,
-        "LANES_OVER_ROWS": tile.lanes_over_rows,
-        "LANES_OVER_COLUMNS": tile.lanes_over_columns,
-        "LANES_OVER_K": tile.lanes_over_k,
-        "X_STRIDE": tile.x_stride,
-        "W_COLUMN": weight.row,
-        "W_K": weight.column,
-        "W_VECTOR": _weight_vector(problem, tile.columns_per_lane),
-        "Y_VECTOR": y.window.pack(problem.n, (y.row,), tile.columns_per_lane) if y.column == 1 else 1,
-        "UNROLL": tile.unroll(linear_shape(problem)),
-    }
-
-
-def _weight_vector(problem: LinearProblem, columns_per_lane: int) -> int:
-    weight = problem.weight
-    if weight.column == 1:
-        return weight.window.pack(problem.k, (weight.row,))
-    if weight.row == 1:
-        return weight.window.pack(problem.n, (weight.column,), columns_per_lane)
-    return 1
-
-
-def _emit_rows(problem: LinearProblem, tile: RowsTile, name: str, signature: Signature) -> list[str]:
-    column_blocks = -(-problem.n // tile.block_columns)
-    body = [
-        *shared_memory(problem.compute_type),
-        *signature.slot_reads,
-        f"const int first_column = blockIdx.x % {column_blocks} * {tile.block_columns};",
-        *tile_rows(problem.rows, tile.rows, f"blockIdx.x / {column_blocks}"),
-        *_load_parts(problem, tile),
-        *call(
-            f"LinearRows<{name}_sizes>::run",
-            "shared",
-            problem.weight.window.start,
-            bias_address(problem, from_first_column=False),
-            from_first_row(problem.y),
-            "first_column",
-            "rows",
-            "threadIdx.x",
-            str(tile.threads),
-            "BlockIsReady()",
-            epilogue_operands(problem, tile.columns_per_lane, from_first_column=False),
-        ),
-    ]
-    struct = _struct(name, problem, rows_constants(problem, tile))
-    return [*struct, signature.head(name, tile.threads), *indented(body), "}"]
-
-
-def _load_parts(problem: LinearProblem, tile: RowsTile) -> list[str]:
-    """Copies of all parts, side by side, into the x tile."""
-    lines: list[str] = []
-    column, stride, threads = 0, tile.x_stride, str(tile.threads)
-    for part in problem.parts:
-        pack = x_pack(part)
-        while column % pack or stride % pack:
-            pack //= 2
-        start = f"shared + {column}" if column else "shared"
-        lines += call(
-            f"load_tile<{pack}>",
-            f"TileSize<{tile.rows}, 1, {part.width}>()",
-            from_first_row(part.matrix),
-            f"TileView<{problem.compute_type}, {stride}>{{{start}}}",
-            "rows",
-            "threadIdx.x",
-            threads,
-        )
-        column += part.width
-    padded = round_up(problem.k, 4)
-    if padded != problem.k:
-        zero = f"zero_columns<{tile.rows}, 1, {problem.k}, {padded}>"
-        lines += call(zero, f"TileView<{problem.compute_type}, {stride}>{{shared}}", "threadIdx.x", threads)
-    return lines
 
 
 def _emit_product(problem: LinearProblem, tile: ProductTile, name: str, signature: Signature) -> list[str]:
@@ -287,7 +182,7 @@ def _emit_product(problem: LinearProblem, tile: ProductTile, name: str, signatur
         "ROWS_PER_THREAD": tile.rows_per_thread,
         "COLUMNS_PER_THREAD": tile.columns_per_thread,
     }
-    struct = _struct(name, problem, constants)
+    struct = linear_struct(name, problem, constants)
     return [*struct, signature.head(name, tile.threads), *indented(body), "}"]
 
 
@@ -309,8 +204,3 @@ def _add_parts(problem: LinearProblem) -> list[str]:
         )
         first_k += part.width
     return lines
-
-
-def _struct(name: str, problem: LinearProblem, constants: dict[str, Constant]) -> list[str]:
-    types = {"Element": STORAGE_TYPES[problem.dtype]}
-    return constants_struct(f"{name}_sizes", types, constants, activation_function(problem))

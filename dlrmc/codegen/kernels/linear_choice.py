@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from dlrmc.codegen.kernels.linear_cost import cycles
+from dlrmc.codegen.kernels.linear_problem import LinearProblem
+from dlrmc.codegen.kernels.linear_tensor import copies_of, fits_tensor_cores
 from dlrmc.codegen.kernels.linear_tile import (
     PRODUCT_TILES,
     TENSOR_TILES,
@@ -16,6 +18,7 @@ from dlrmc.codegen.kernels.linear_tile import (
     ProductTile,
     RowsTile,
 )
+from dlrmc.codegen.kernels.linear_warpgroup import fits_warpgroups
 from dlrmc.codegen.kernels.sizes import power_of_two_at_least, round_up
 from dlrmc.errors import CodegenError
 from dlrmc.schedule.limits import DeviceLimits
@@ -24,6 +27,24 @@ _LARGEST_WARPS = 16
 _TILE_ROWS = (1, 2, 4, 8, 16, 32, 64)
 # Tiles so small that the grid has more blocks than this for each multiprocessor are not worth a look.
 _LARGEST_GRID = 4
+
+
+def linear_shape(problem: LinearProblem, precision: str = "fp32") -> LinearShape:
+    """What the choice of a tile depends on; `precision` is that of products on tensor cores."""
+    compute_bytes = max(problem.dtype.size_bytes, 4)
+    return LinearShape(
+        problem.rows,
+        problem.n,
+        problem.k,
+        problem.dtype.size_bytes,
+        compute_bytes,
+        weights_along_k=problem.weight.column == 1,
+        parts=len(problem.parts),
+        copies=copies_of(problem),
+        precision=precision,
+        fits_tensor_cores=fits_tensor_cores(problem),
+        fits_warpgroups=fits_warpgroups(problem, precision),
+    )
 
 
 @cache

@@ -11,20 +11,19 @@ from types import MappingProxyType
 
 from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, Part
 from dlrmc.codegen.kernels.linear_text import (
-    activation_function,
     bias_address,
     epilogue_operands,
     from_first_row,
+    linear_struct,
     shared_constants,
     tile_of_y,
     tile_place,
     weights_of_part,
 )
 from dlrmc.codegen.kernels.linear_tile import TensorProductTile, WarpgroupTile
-from dlrmc.codegen.kernels.sizes import Constant, constants_struct
+from dlrmc.codegen.kernels.sizes import Constant
 from dlrmc.codegen.kernels.tile_text import call, indented, shared_memory
 from dlrmc.codegen.kernels.windows import LARGEST_PACK
-from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature
 from dlrmc.ir.types import DType
 
@@ -77,9 +76,7 @@ def emit_tensor_product(
 ) -> list[str]:
     """The struct of constants and the kernel."""
     memory = shared_memory(problem.compute_type)
-    constants = _constants(problem, tile)
-    types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
-    struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
+    struct = linear_struct(name, problem, _constants(problem, tile), PRODUCTS[precision])
     return [*struct, *product_kernel("TensorProduct", problem, tile, name, signature, memory)]
 
 

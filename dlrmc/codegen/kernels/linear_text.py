@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dlrmc.codegen.code_blocks import INDENT
 from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, Part
-from dlrmc.codegen.kernels.sizes import Constant
+from dlrmc.codegen.kernels.sizes import Constant, constants_struct
 from dlrmc.codegen.kernels.tile_text import offset_by, tile_rows
 from dlrmc.codegen.kernels.windows import tile_view
 from dlrmc.codegen.scalar_types import STORAGE_TYPES
@@ -40,6 +42,14 @@ def activation_function(problem: LinearProblem) -> tuple[str, ...]:
         *(f"{INDENT}{statement}" for statement in statements),
         "}",
     )
+
+
+def linear_struct(
+    name: str, problem: LinearProblem, constants: Mapping[str, Constant], products: str = ""
+) -> list[str]:
+    """The struct of constants, with the activation; `products` is a type of tensor_fragments.cuh."""
+    types = {"Element": STORAGE_TYPES[problem.dtype]} | ({"Products": products} if products else {})
+    return constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
 
 
 def epilogue_operands(problem: LinearProblem, most: int, *, from_first_column: bool) -> str:

@@ -14,11 +14,10 @@ from dlrmc.codegen.kernels.linear_tensor import (
     product_kernel,
     vector_constants,
 )
-from dlrmc.codegen.kernels.linear_text import activation_function, shared_constants
+from dlrmc.codegen.kernels.linear_text import linear_struct, shared_constants
 from dlrmc.codegen.kernels.linear_tile import WarpgroupTile
-from dlrmc.codegen.kernels.sizes import Constant, constants_struct
+from dlrmc.codegen.kernels.sizes import Constant
 from dlrmc.codegen.kernels.tile_text import swizzled_shared_memory
-from dlrmc.codegen.scalar_types import STORAGE_TYPES
 from dlrmc.codegen.signature import Signature
 from dlrmc.codegen.source import KernelContext
 
@@ -39,8 +38,7 @@ def emit_warpgroup_product(
     rounding = _rounding(problem, signature, context) if precision == "tf32" else (False, False)
     constants = _constants(problem, tile) | {"ROUND_X": rounding[0], "ROUND_W": rounding[1]}
     memory = swizzled_shared_memory(problem.compute_type)
-    types = {"Element": STORAGE_TYPES[problem.dtype], "Products": PRODUCTS[precision]}
-    struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
+    struct = linear_struct(name, problem, constants, PRODUCTS[precision])
     lines = [*struct, *product_kernel("WarpgroupProduct", problem, tile, name, signature, memory)]
     if precision == "tf32":
         lines.insert(0, f"// To TF32, {describe_rounding(problem, signature, context)}.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dlrmc.codegen.kernels.linear import activation_function, linear_shape, rows_constants, shared_constants
+from dlrmc.codegen.kernels.linear_choice import linear_shape
 from dlrmc.codegen.kernels.linear_problem import LinearProblem, Matrix, as_matrix
+from dlrmc.codegen.kernels.linear_rows import rows_constants
+from dlrmc.codegen.kernels.linear_text import linear_struct, shared_constants
 from dlrmc.codegen.kernels.linear_tile import WARP_LANES
-from dlrmc.codegen.kernels.sizes import constants_struct
 from dlrmc.codegen.kernels.tile_text import call
 from dlrmc.codegen.kernels.windows import Window, tile_view
 from dlrmc.codegen.rows.layout import PlacedTile, anchor_of
@@ -43,12 +44,7 @@ def emit_linear_stage(stage: Node, anchor: Node, x: PlacedTile, context: StageCo
     threads = threads_of_one(stage, context)
     tile = choose_stage_tile(linear_shape(problem), x.tile.strides[0], threads, w_stride)
     name = f"{context.name}_{stage.name}"
-    struct = constants_struct(
-        f"{name}_sizes",
-        {"Element": STORAGE_TYPES[problem.dtype]},
-        rows_constants(problem, tile),
-        activation_function(problem),
-    )
+    struct = linear_struct(name, problem, rows_constants(problem, tile))
     arguments = _arguments(problem, x, context)
     tail = (_row_count(problem, context), "thread", str(context.threads), "IsReady()")
     statements = call(f"LinearRows<{name}_sizes>::run", *arguments, "0", *tail)
@@ -80,8 +76,7 @@ def _tensor_stage(
         "W_STRIDE": problem.weight.row,
         "W_IS_PADDED": is_resident,
     }
-    types = {"Element": STORAGE_TYPES[problem.dtype]}
-    struct = constants_struct(f"{name}_sizes", types, constants, activation_function(problem))
+    struct = linear_struct(name, problem, constants)
     scratch = context.layout.scratch.get(stage)
     statements = call(
         f"LinearTensor<{name}_sizes>::run",

@@ -47,22 +47,31 @@ def emit_quantized_stage(stage: Node, anchor: Node, context: StageContext) -> St
     else:
         source = emission.source(tables, numbers)
     items = len(tables) * entries * lanes
-    body = [
-        *([f"const int table = item / {entries * lanes};"] if len(y.shape) == 3 else []),
-        f"const int row = item / {lanes} % {entries};",
-        f"const int column = item % {lanes} * {pack};",
-        f"if (row >= rows * {per_row} || column >= {columns}) continue;",
-        *source,
-        f"const long long bag = {offset_by('row', ('first_row', per_row))};",
-        f"{y.element}* const y = {_place(y)};",
-        *emission.run(len(kinds), bag_count),
-    ]
+    body = [*source, *_bag(y, per_row), *emission.run(len(kinds), bag_count)]
     statements = [
         f"for (int item = thread; item < {items}; item += {context.threads}) {{",
-        *indented(body),
+        *indented([*_item(y, entries, layout, per_row), *body]),
         "}",
     ]
     return StageText(definitions, statements, (INCLUDE,), -(-items // WARP_LANES), prologue)
+
+
+def _item(y: Window, entries: int, layout: BagLayout, per_row: int) -> list[str]:
+    """The table, row and first column of an item of the loop."""
+    return [
+        *([f"const int table = item / {entries * layout.lanes};"] if len(y.shape) == 3 else []),
+        f"const int row = item / {layout.lanes} % {entries};",
+        f"const int column = item % {layout.lanes} * {layout.pack};",
+        f"if (row >= rows * {per_row} || column >= {y.shape[-1]}) continue;",
+    ]
+
+
+def _bag(y: Window, per_row: int) -> list[str]:
+    """The bag of an item in the whole batch, and where its columns go."""
+    return [
+        f"const long long bag = {offset_by('row', ('first_row', per_row))};",
+        f"{y.element}* const y = {_place(y)};",
+    ]
 
 
 def _place(y: Window) -> str:
