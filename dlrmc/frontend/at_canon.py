@@ -13,6 +13,7 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 
+from dlrmc.frontend.aliasing import has_storage_of_its_own
 from dlrmc.frontend.liveness import live_nodes
 
 
@@ -84,9 +85,6 @@ CONDITIONS: frozenset[str] = _aten(
     "sym_constrain_range.default",
     "sym_constrain_range_for_size.default",
 )
-
-# These may return their operand itself, which their schemas do not say.
-_MAY_RETURN_AN_OPERAND = _aten("dropout.default")
 
 
 def is_at_canon(program: ExportedProgram) -> bool:
@@ -165,41 +163,16 @@ def _writes_unseen(node: fx.Node, places: Mapping[fx.Node, int]) -> bool:
     """
     written = node.args[0]
     assert isinstance(written, fx.Node)
-    if not _has_storage_of_its_own(written) or not _has_one_dtype(node):
+    if not _is_alone(written) or not _has_one_dtype(node):
         return False
     others = [user for user in written.users if user is not node]
-    return all(places[user] < places[node] and _has_storage_of_its_own(user) for user in others)
+    return all(places[user] < places[node] and _is_alone(user) for user in others)
 
 
-def _has_storage_of_its_own(node: fx.Node) -> bool:
+def _is_alone(node: fx.Node) -> bool:
     """Whether a call gives memory that no earlier value has, or that only this name is left for."""
-    if str(node.target) in IN_PLACE:
-        return True  # where it must not write, the program is not at canon anyhow
-    if not isinstance(node.target, torch._ops.OpOverload) or str(node.target) in _MAY_RETURN_AN_OPERAND:
-        return False
-    return all(result.alias_info is None for result in node.target._schema.returns)
-
-
-def writes_through_dropout(node: fx.Node, places: Mapping[fx.Node, int]) -> bool:
-    """Whether a call writes to what dropout returned, whose operand is read later by its own name.
-
-    In evaluation they are one value, which tracing again forgets.
-
-    Args:
-        node: a call.
-        places: the number of each node, in order.
-    """
-    if not isinstance(node.target, torch._ops.OpOverload) or not node.target._schema.is_mutable:
-        return False
-    written = node.args[0] if node.args else None
-    if not isinstance(written, fx.Node) or str(written.target) not in _MAY_RETURN_AN_OPERAND:
-        return False
-    users = [user for user in written.all_input_nodes[0].users if user is not written]
-    readers = [
-        *users,
-        *(reader for user in users if not _has_storage_of_its_own(user) for reader in user.users),
-    ]
-    return any(places[reader] > places[node] for reader in readers)
+    # Where an in-place operator must not write, the program is not at canon anyhow.
+    return str(node.target) in IN_PLACE or has_storage_of_its_own(node)
 
 
 def _has_one_dtype(node: fx.Node) -> bool:

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 
 from dlrmc.errors import UnsupportedOp
-from dlrmc.frontend.at_canon import writes_through_dropout
+from dlrmc.frontend.aliasing import lost_writes
 from dlrmc.frontend.aten.embedding import MAX_NORM_REASON
 from dlrmc.frontend.aten.noop import DROPOUT_REASON
 from dlrmc.frontend.aten.normalise import TRAINING_REASON
@@ -19,6 +19,10 @@ from dlrmc.frontend.call import schema_arguments
 from dlrmc.frontend.source import source_of
 
 Arguments = Mapping[str, Any]
+LOST_REASON = (
+    "writes what is read later on the other side of dropout; in evaluation dropout returns the value that "
+    "it is given, but torch copies it there when it traces the program again"
+)
 
 _SCREEN: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
     {
@@ -36,17 +40,16 @@ _SCREEN: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
 def screen(program: ExportedProgram) -> list[UnsupportedOp]:
     """The ops of a program, as the user exported it, that can never be taken."""
     refused: list[UnsupportedOp] = []
-    places = {node: place for place, node in enumerate(program.graph.nodes)}
-    for node in places:
-        reason = _reason(node, places) if node.op == "call_function" else ""
+    nodes = list(program.graph.nodes)
+    lost = lost_writes(nodes)
+    for node in nodes:
+        reason = (LOST_REASON if node in lost else _reason(node)) if node.op == "call_function" else ""
         if reason:
             refused.append(UnsupportedOp(str(node.target), node.name, source_of(node), reason))
     return refused
 
 
-def _reason(node: fx.Node, places: Mapping[fx.Node, int]) -> str:
-    if writes_through_dropout(node, places):
-        return "writes to what dropout returned, which is in evaluation the value that dropout was given"
+def _reason(node: fx.Node) -> str:
     check = _SCREEN.get(str(node.target))
     return check(schema_arguments(node, node.args, node.kwargs)) if check else ""
 
