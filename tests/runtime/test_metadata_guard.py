@@ -1,5 +1,8 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dlrmc.ir.types import parse_tensor_type
 from dlrmc.runtime import torch_internals
@@ -51,6 +54,7 @@ def test_other_tensors_of_the_same_looks_are_accepted(internals):
         lambda t: t.tolist(),
         lambda t: None,
         torch.nn.Parameter,
+        FakeTensorMode().from_tensor,
     ],
 )
 def test_a_tensor_of_other_looks_is_not(internals, change):
@@ -66,6 +70,31 @@ def test_one_object_that_changes_is_noticed(internals):
     for change in (lambda: dense.resize_(2, 3), lambda: dense.resize_(4, 3).t_(), lambda: one.unsqueeze_(0)):
         change()
         assert not guard.accepts([dense, ids, one])
+
+
+def test_threads_ask_at_the_same_time(internals):
+    guard = guard_of(tensors())
+    dense, ids, one = tensors()
+    good, bad = [dense, ids, one], [dense, ids, one.double()]
+
+    def ask(number):
+        call = bad if number % 2 else good
+        return {guard.accepts(call) for _ in range(2000)}
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(ask, range(8))) == [{True}, {False}] * 4
+
+
+@pytest.mark.parametrize(
+    "mode", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16)]
+)
+def test_a_call_in_another_mode_is_learnt_beside_the_first(internals, mode):
+    guard = guard_of(tensors())
+    with mode():
+        guard.learn(tensors())
+        assert guard.accepts(tensors())
+        assert not guard.accepts([each.double() for each in tensors()])
+    assert guard.accepts(tensors())
 
 
 def test_one_object_in_several_places(internals):
