@@ -10,7 +10,7 @@ import torch
 from dlrmc.errors import InputError
 from dlrmc.frontend.program import ImportedProgram, TensorInput
 from dlrmc.ir.types import TensorType
-from dlrmc.runtime.tensors import TORCH_DTYPES, describe
+from dlrmc.runtime.tensors import TORCH_DTYPES, describe, has_memory
 
 
 class TensorCheck:
@@ -32,8 +32,8 @@ class TensorCheck:
         """Look at what a call passes as one input.
 
         Raises:
-            InputError: another dtype, shape, layout or device, or no tensor; the message names the input by
-                the user's own path.
+            InputError: another dtype, shape, layout or device, no memory, or no tensor; the message names
+                the input by the user's own path.
         """
         path, expected = declared.path, self._types[declared.index]
         if not isinstance(leaf, torch.Tensor):
@@ -53,6 +53,10 @@ class TensorCheck:
             found = f"a tensor on {leaf.device}"
             hint = f"{path}.to({self._devices[0]!r})"
             raise InputError(path, found=found, expected=f"one on {' or '.join(self._devices)}", hint=hint)
+        if not has_memory(leaf):
+            found = f"a {type(leaf).__name__} without memory"
+            hint = "call it outside of fake tensor modes and torch.func, with the local tensor of a DTensor"
+            raise InputError(path, found=found, expected="a tensor whose values lie in memory", hint=hint)
 
     def _shape_hint(self, path: str, leaf: torch.Tensor, expected: TensorType) -> str:
         if leaf.ndim != len(expected.shape):

@@ -57,6 +57,16 @@ def empty(kind: TensorType, device: torch.device | str = "cpu") -> torch.Tensor:
     return torch.empty(kind.shape, dtype=TORCH_DTYPES[kind.dtype], device=device)
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether the elements, if any, lie at an address; not so for fake tensors, DTensors, torch.func."""
+    if not tensor.numel():
+        return True
+    try:
+        return bool(tensor.data_ptr())
+    except (RuntimeError, Warning):  # of tensors that have no storage
+        return False
+
+
 def is_direct(tensor: torch.Tensor) -> bool:
     """Whether a kernel can read the memory as it is: contiguous, aligned, no lazy conjugate or negative."""
     if tensor.numel() == 0:

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dlrmc.errors import BoundsError, InputError
 from tests.runtime.programs import (
@@ -225,6 +226,36 @@ def test_a_bad_tensor_is_named_with_what_was_expected(lookup, dense, ids, words)
     for word in words:
         assert word in str(caught.value)
     assert same(lookup(DENSE, IDS), eager_lookup(DENSE, IDS))
+
+
+def _fake(tensor: torch.Tensor) -> torch.Tensor:
+    return FakeTensorMode().from_tensor(tensor)
+
+
+class _Wrapped(torch.Tensor):
+    """A tensor whose values another one holds, as DTensor's are."""
+
+    @staticmethod
+    def __new__(cls, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.Tensor._make_wrapper_subclass(cls, tensor.shape, dtype=tensor.dtype)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError(f"{func} of a tensor that was refused")
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+@pytest.mark.parametrize("make", [_fake, _Wrapped, torch._to_functional_tensor])
+def test_a_tensor_without_memory_is_refused(lookup, make):
+    lookup(DENSE, IDS)
+    with pytest.raises(InputError, match=r"ids: a .* without memory"):
+        lookup(DENSE, make(IDS))
+
+
+def test_a_call_under_a_transform_of_torch_func_is_refused(lookup):
+    lookup(DENSE, IDS)
+    with pytest.raises(InputError, match="dense: a Tensor without memory"):
+        torch.func.vmap(lambda dense: lookup(dense, IDS))(DENSE[None])
 
 
 @pytest.mark.parametrize(
