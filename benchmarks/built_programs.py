@@ -24,7 +24,7 @@ from dlrmc.bench.presets import PRESETS
 from dlrmc.bench.workload import Cell, build_model, random_inputs
 from dlrmc.errors import DlrmcError
 from dlrmc.frontend import ImportedProgram, import_program
-from tests.runtime.built_programs import SHARED_BYTES, Finding, emitted, findings
+from tests.runtime.built_programs import Finding, emitted, findings
 from tests.zoo.catalogue import EXCEPTIONS, is_installed, select
 from tests.zoo.examine import quiet
 from tests.zoo.model import REAL, ZooModel
@@ -99,7 +99,7 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--batch", type=int, nargs="+", default=[128, 2048])
-    parser.add_argument("--architecture", nargs="+", choices=SHARED_BYTES, default=["sm_90a"])
+    parser.add_argument("--architecture", nargs="+", default=["sm_90a"])
     parser.add_argument("--precision", nargs="+", choices=("fp32", "tf32", "bf16"), default=["fp32"])
     parser.add_argument("--zoo", nargs="+", help='parts of labels of the zoo\'s models; "" is all')
     return parser.parse_args()

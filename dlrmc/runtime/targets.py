@@ -13,7 +13,7 @@ from dlrmc.emulator.compiler import find_compiler
 from dlrmc.errors import CompileError, OptionError
 from dlrmc.options import Options
 from dlrmc.runtime import cupy_modules, nvrtc
-from dlrmc.schedule.limits import DeviceLimits
+from dlrmc.schedule.limits import SHARED_BYTES_PER_BLOCK, DeviceLimits
 
 DEFAULT_ARCHITECTURE = "sm_90"
 # The one architecture that has products of warpgroups, wgmma.
@@ -85,8 +85,27 @@ def _best(options: Options, weights: Mapping[str, torch.Tensor]) -> Target:
 
 def _cpu(options: Options, name: str, reason: str) -> Target:
     arch = options.architecture or DEFAULT_ARCHITECTURE
-    limits = DeviceLimits(architecture=architecture_number(arch), has_warpgroups=arch == WARPGROUPS)
-    return Target(name, torch.device("cpu"), arch, limits, reason)
+    return Target(name, torch.device("cpu"), arch, limits_by_name(arch), reason)
+
+
+def limits_by_name(arch: str) -> DeviceLimits:
+    """What a kernel may use of a GPU that is not here, with the multiprocessors of an H100.
+
+    Raises:
+        OptionError: there is no such GPU, or its shared memory is not known.
+    """
+    number = architecture_number(arch)
+    shared_bytes = SHARED_BYTES_PER_BLOCK.get(number)
+    if shared_bytes is None:
+        raise OptionError(
+            "option architecture",
+            found=arch,
+            expected="one of " + ", ".join(f"sm_{known}" for known in SHARED_BYTES_PER_BLOCK),
+            hint="the target cuda reads what it needs from the GPU, of any architecture that NVRTC knows",
+        )
+    return DeviceLimits(
+        architecture=number, shared_bytes_per_block=shared_bytes, has_warpgroups=arch == WARPGROUPS
+    )
 
 
 def _cuda(options: Options, weights: Mapping[str, torch.Tensor], reason: str) -> Target:

@@ -69,8 +69,9 @@ def test_an_odd_architecture_is_refused(cli: Cli, small: Any, arch: str) -> None
     assert done.err.startswith(f"error: option architecture: '{arch}'\n")
 
 
-def test_an_architecture_that_the_compiler_does_not_know_is_refused(cli: Cli, small: Any) -> None:
-    done = cli("dump-cuda", small.model, "--resources", "--architecture", "sm_35")
+@pytest.mark.parametrize("arch", ["sm_35", "sm_72"])
+def test_an_architecture_without_limits_or_compiler_is_refused(cli: Cli, small: Any, arch: str) -> None:
+    done = cli("dump-cuda", small.model, "--resources", "--architecture", arch)
     assert done.code == 1
     assert "expected: one of sm_" in done.err
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 from unittest import mock
 
@@ -17,23 +15,10 @@ from dlrmc.passes.pass_types import Pass
 from dlrmc.passes.pipeline import PIPELINE
 from dlrmc.runtime import nvrtc
 from dlrmc.runtime.cubin import KernelResources, read_resources
-from dlrmc.runtime.targets import WARPGROUPS, architecture_number
+from dlrmc.runtime.targets import limits_by_name
 from dlrmc.schedule.limits import DeviceLimits
 
-# Bytes that a block may ask for. Source: CUDA C++ Programming Guide, "Compute Capabilities".
-SHARED_BYTES: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "sm_75": 64 << 10,
-        "sm_80": 163 << 10,
-        "sm_86": 99 << 10,
-        "sm_89": 99 << 10,
-        "sm_90": 227 << 10,
-        "sm_90a": 227 << 10,
-        "sm_100": 227 << 10,
-        "sm_120": 99 << 10,
-    }
-)
-# From the same table.
+# Source of the limits: CUDA C++ Programming Guide, "Compute Capabilities".
 REGISTERS_PER_BLOCK: Final = 65536
 REGISTERS_ALLOCATED_AT_ONCE: Final = 256
 WARP_THREADS: Final = 32
@@ -46,15 +31,6 @@ FEW_SPILLED_BYTES: Final = 64
 # ptxas says as a mere info: `(C7510) Potential Performance Loss: wgmma.mma_async instructions are ...`.
 # A variable that is not read (#177-D) is left by rules that write it before they know what is read.
 _COMPLAINT = re.compile(r"^\S*:? ?warning\b(?! #177-D)|\(C\d{4}\)", re.IGNORECASE)
-
-
-def device_limits(architecture: str) -> DeviceLimits:
-    """What a GPU of an architecture offers to a kernel, with the multiprocessors of an H100."""
-    return DeviceLimits(
-        architecture=architecture_number(architecture),
-        shared_bytes_per_block=SHARED_BYTES[architecture],
-        has_warpgroups=architecture == WARPGROUPS,
-    )
 
 
 @dataclass(frozen=True)
@@ -72,7 +48,7 @@ def emitted(
     """The source of a program for a GPU that is named."""
     graph = program.graph.copy()
     driver.run(graph, passes)
-    return lower(graph, program.counted, device_limits(architecture), precision)[1]
+    return lower(graph, program.counted, limits_by_name(architecture), precision)[1]
 
 
 def built(source: str, architecture: str) -> tuple[tuple[KernelResources, ...], tuple[str, ...]]:
@@ -104,7 +80,7 @@ def findings(module: ModuleSource, architecture: str) -> list[Finding]:
     needs = {kernel.name: kernel for kernel in resources}
     found = [Finding("", "complaint", line) for line in complaints]
     for kernel in module.kernels:
-        found += _over_limits(kernel, needs[kernel.name], device_limits(architecture))
+        found += _over_limits(kernel, needs[kernel.name], limits_by_name(architecture))
     return found
 
 

@@ -52,6 +52,17 @@ def test_the_architecture_sets_the_limits():
     assert (target.architecture, target.limits.architecture) == ("sm_100a", 100)
 
 
+@pytest.mark.parametrize(("architecture", "kilobytes"), [("sm_80", 163), ("sm_86", 99), ("sm_90a", 227)])
+def test_a_gpu_that_is_not_here_has_the_shared_memory_of_its_architecture(architecture, kilobytes):
+    target = choose_target(Options(target="reference", architecture=architecture), {})
+    assert target.limits.shared_bytes_per_block == kilobytes << 10
+
+
+def test_an_architecture_whose_limits_are_not_known_is_refused():
+    with pytest.raises(OptionError, match=r"sm_35(?s:.)*sm_90"):
+        choose_target(Options(target="reference", architecture="sm_35"), {})
+
+
 def test_a_gpu_that_cannot_be_compiled_for_is_said_so(monkeypatch, caplog):
     def refuse(*arguments):
         raise CompileError("NVRTC", found="cupy cannot be imported", hint='pip install "cupy-cuda13x>=14"')
