@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import getitem
+from typing import Any
 
 import torch
 from torch import fx
@@ -18,19 +19,44 @@ _WRITES_NO_VALUE = "aten.detach_.default"
 
 
 @dataclass(frozen=True)
+class _Part:
+    """A part of `whole` that shares no element with its like: a `select` along `dim`, an item of a split."""
+
+    whole: fx.Node
+    dim: int | None
+    index: int
+
+    def is_apart_from(self, other: _Part) -> bool:
+        """Whether they are two parts of one whole; an index from the front may be one from the end."""
+        is_same_cut = self.whole is other.whole and self.dim == other.dim
+        return is_same_cut and self.index != other.index and (self.index < 0) == (other.index < 0)
+
+
+@dataclass(frozen=True)
 class _Storage:
-    """Where a value lies: in the memory that `root` made, behind operators that copy when traced again."""
+    """Where a value lies: in the memory that `root` made, behind operators that copy when traced again.
+
+    Args:
+        root: made the memory.
+        copies: the operators on the way from there.
+        parts: that were taken on the way.
+    """
 
     root: fx.Node
     copies: frozenset[fx.Node] = frozenset()
+    parts: frozenset[_Part] = frozenset()
+
+    def is_apart_from(self, other: _Storage) -> bool:
+        """Whether the two values, of one root, have no element in common for sure."""
+        return any(own.is_apart_from(part) for own in self.parts for part in other.parts)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """One reading of a storage: by which node of the program, and behind which copies."""
+    """One reading of a storage, by which node of the program."""
 
     place: int
-    copies: frozenset[fx.Node]
+    storage: _Storage
 
 
 def lost_writes(nodes: Sequence[fx.Node]) -> Collection[fx.Node]:
@@ -45,8 +71,8 @@ def lost_writes(nodes: Sequence[fx.Node]) -> Collection[fx.Node]:
     places = {node: place for place, node in enumerate(nodes)}
     reads: defaultdict[fx.Node, list[_Read]] = defaultdict(list)
     for node, place in places.items():
-        for operand in node.all_input_nodes:
-            reads[storages[operand].root].append(_Read(place, storages[operand].copies))
+        for operand in _read_operands(node):
+            reads[storages[operand].root].append(_Read(place, storages[operand]))
     return [
         node
         for node in nodes
@@ -59,8 +85,8 @@ def _is_lost(written: _Storage, reads: Sequence[_Read], place: int, places: Mapp
     """Whether a later read is on another side of a copy; one made after the write has seen it."""
     return any(
         written.copies - read.copies or any(places[copy] < place for copy in read.copies - written.copies)
-        for read in reads
-        if read.place > place
+        for read in (each.storage for each in reads if each.place > place)
+        if not read.is_apart_from(written)
     )
 
 
@@ -71,10 +97,48 @@ def _storages(nodes: Sequence[fx.Node]) -> dict[fx.Node, _Storage]:
         if operand is None:
             found[node] = _Storage(node)
         elif str(node.target) in RETURN_THEIR_OPERAND:
-            found[node] = _Storage(found[operand].root, found[operand].copies | {node})
+            found[node] = replace(found[operand], copies=found[operand].copies | {node})
         else:
-            found[node] = found[operand]
+            found[node] = replace(found[operand], parts=found[operand].parts | _parts(node, operand))
     return found
+
+
+def _read_operands(node: fx.Node) -> Sequence[fx.Node]:
+    """The operands whose elements a node reads; those of a view are read by who reads the view."""
+    is_view = _shared_operand(node) is not None and written_operand(node) is None
+    return () if is_view else node.all_input_nodes
+
+
+def _parts(node: fx.Node, operand: fx.Node) -> frozenset[_Part]:
+    """The part that a view takes of its operand, if it has elements that no other such part has."""
+    if node.target is getitem and operand.args and _is_packed(operand.args[0]):
+        return frozenset([_Part(operand, None, int(str(node.args[1])))])
+    if str(node.target) != "aten.select.int" or not _is_packed(operand):
+        return frozenset()
+    dim, index, shape = node.args[1], node.args[2], operand.meta["val"].shape
+    if not isinstance(dim, int) or not isinstance(index, int):
+        return frozenset()
+    size = shape[dim]
+    from_front = index + size if index < 0 and isinstance(size, int) else index
+    return frozenset([_Part(operand, dim % len(shape), from_front)])
+
+
+def _is_packed(node: object) -> bool:
+    """Whether a value is known to be contiguous: with a stride of 0, parts have the same elements."""
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    if not isinstance(value, torch.Tensor):
+        return False
+    expected: Any = 1
+    for size, stride in zip(reversed(value.shape), reversed(value.stride()), strict=True):
+        if _expression(stride) != expected:
+            return False
+        expected = expected * _expression(size)
+    return True
+
+
+def _expression(size: Any) -> Any:
+    """A number, or what stands behind a symbolic one: comparing those adds no condition to the program."""
+    return size.node.expr if isinstance(size, torch.SymInt) else size
 
 
 def _shared_operand(node: fx.Node) -> fx.Node | None:
