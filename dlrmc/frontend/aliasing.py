@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from dlrmc.ir.strided import packed_strides
+
 # In evaluation these return their operand, which their schemas do not say; `run_decompositions` copies it.
 RETURN_THEIR_OPERAND: frozenset[str] = frozenset(["aten.dropout.default"])
 
@@ -51,14 +53,6 @@ class _Storage:
         return any(own.is_apart_from(part) for own in self.parts for part in other.parts)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """One reading of a storage, by which node of the program."""
-
-    place: int
-    storage: _Storage
-
-
 def lost_writes(nodes: Sequence[fx.Node]) -> Collection[fx.Node]:
     """The calls that write what is read later through an operator that copies when it is traced again.
 
@@ -69,10 +63,10 @@ def lost_writes(nodes: Sequence[fx.Node]) -> Collection[fx.Node]:
     if not any(storage.copies for storage in storages.values()):
         return ()
     places = {node: place for place, node in enumerate(nodes)}
-    reads: defaultdict[fx.Node, list[_Read]] = defaultdict(list)
+    reads: defaultdict[fx.Node, list[tuple[int, _Storage]]] = defaultdict(list)
     for node, place in places.items():
         for operand in _read_operands(node):
-            reads[storages[operand].root].append(_Read(place, storages[operand]))
+            reads[storages[operand].root].append((place, storages[operand]))
     return [
         node
         for node in nodes
@@ -81,12 +75,14 @@ def lost_writes(nodes: Sequence[fx.Node]) -> Collection[fx.Node]:
     ]
 
 
-def _is_lost(written: _Storage, reads: Sequence[_Read], place: int, places: Mapping[fx.Node, int]) -> bool:
+def _is_lost(
+    written: _Storage, reads: Sequence[tuple[int, _Storage]], place: int, places: Mapping[fx.Node, int]
+) -> bool:
     """Whether a later read is on another side of a copy; one made after the write has seen it."""
     return any(
         written.copies - read.copies or any(places[copy] < place for copy in read.copies - written.copies)
-        for read in (each.storage for each in reads if each.place > place)
-        if not read.is_apart_from(written)
+        for read_place, read in reads
+        if read_place > place and not read.is_apart_from(written)
     )
 
 
@@ -128,12 +124,8 @@ def _is_packed(node: object) -> bool:
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
     if not isinstance(value, torch.Tensor):
         return False
-    expected: Any = 1
-    for size, stride in zip(reversed(value.shape), reversed(value.stride()), strict=True):
-        if _expression(stride) != expected:
-            return False
-        expected = expected * _expression(size)
-    return True
+    shape = tuple(_expression(size) for size in value.shape)
+    return tuple(_expression(stride) for stride in value.stride()) == packed_strides(shape)
 
 
 def _expression(size: Any) -> Any:

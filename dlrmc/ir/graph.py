@@ -98,6 +98,10 @@ class Graph:
         """How many operand places and outputs read the value."""
         return self._digraph.out_degree(node) + sum(output is node for output in self._outputs)
 
+    def returns(self, node: Node) -> bool:
+        """Whether the value is one of the outputs."""
+        return any(output is node for output in self._outputs)
+
     def depends_on(self, node: Node, ancestor: Node) -> bool:
         """Whether a path runs from `ancestor` to `node`."""
         return nx.has_path(self._digraph, ancestor, node)

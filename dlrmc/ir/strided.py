@@ -12,11 +12,19 @@ from dlrmc.ir.types import TensorType
 VIEW_OPS = ("view", "permute", "expand", "slice", "select")
 
 
+def views_on(node: Node) -> list[Node]:
+    """The views from the node down, itself first; none where it is no view."""
+    views: list[Node] = []
+    while node.is_op(*VIEW_OPS):
+        views.append(node)
+        node = node.inputs[0]
+    return views
+
+
 def under_views(node: Node) -> Node:
     """The value that the node shows in another way: itself where it is no view."""
-    while node.is_op(*VIEW_OPS):
-        node = node.inputs[0]
-    return node
+    views = views_on(node)
+    return views[-1].inputs[0] if views else node
 
 
 @dataclass(frozen=True, slots=True)

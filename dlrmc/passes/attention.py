@@ -15,7 +15,7 @@ import numpy as np
 
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import Elementwise, one
-from dlrmc.ir.strided import VIEW_OPS, resolve_strided, under_views
+from dlrmc.ir.strided import resolve_strided, under_views, views_on
 from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 from dlrmc.ir.types import DType
 
@@ -131,10 +131,10 @@ def _form(graph: Graph, found: Attention) -> None:
         region[found.scaled] = None
     for operand in found.operands:
         if resolve_strided(split_entries(operand)) is not None:
-            region.update(dict.fromkeys(_views_on(operand)))
+            region.update(dict.fromkeys(views_on(operand)))
     for node in found.inner:
         if not node.is_op("bmm") and node is not found.scaled:
-            region.update((view, None) for operand in node.inputs for view in _views_on(operand))
+            region.update((view, None) for operand in node.inputs for view in views_on(operand))
     body, operands = outline(graph, list(region), [root], INLINE_CONST_ELEMENTS)
     in_order = [node for node in graph.nodes if node in region]
     kernel = graph.add("kernel", (operands,), {"impl": IMPL}, name=root.name, body=body, place=root)
@@ -152,14 +152,6 @@ def _unfolded_root(graph: Graph, product: Node) -> Node:
     view = users[0]
     is_unfolded = view.type.rank == 4 and view.shape[2:] == product.shape[1:]
     return view if is_unfolded else product
-
-
-def _views_on(value: Node) -> Sequence[Node]:
-    views: list[Node] = []
-    while value.is_op(*VIEW_OPS):
-        views.append(value)
-        value = value.inputs[0]
-    return views
 
 
 def _is_product(node: Node) -> bool:
@@ -190,7 +182,7 @@ def _fits(scores: Node, product: Node) -> bool:
 
 
 def _is_read_by_one(graph: Graph, node: Node) -> bool:
-    return graph.use_count(node) == 1 and not any(output is node for output in graph.outputs)
+    return graph.use_count(node) == 1 and not graph.returns(node)
 
 
 def _private_views(graph: Graph, value: Node) -> list[Node] | None:

@@ -72,7 +72,7 @@ def computes(node: Node) -> bool:
 
 def is_read_outside(graph: Graph, node: Node, inside: set[Node]) -> bool:
     """Whether the value is returned, or something else than these nodes reads it."""
-    is_output = any(output is node for output in graph.outputs)
+    is_output = graph.returns(node)
     return is_output or any(user not in inside for user in graph.users(node))
 
 

@@ -43,7 +43,7 @@ def _roots(graph: Graph, uniform: dict[Node, None]) -> list[Node]:
     """The computed values below the views that requests read, in topological order."""
     roots: dict[Node, None] = {}
     for node in uniform:
-        is_output = any(output is node for output in graph.outputs)
+        is_output = graph.returns(node)
         if is_output or any(user not in uniform for user in graph.users(node)):
             roots[_base(node)] = None
     return [node for node in uniform if node in roots and not node.is_op(*LEAVES, "derive")]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.strided import views_on
 
 
 def derive_view(graph: Graph, view: Node) -> Node:
     """Replace a view of a weight or constant, or of such a view, by a `derive` that holds its values."""
-    chain = [view]
-    while chain[-1].inputs[0].is_op(*VIEW_OPS):
-        chain.append(chain[-1].inputs[0])
+    chain = views_on(view)
     root = chain[-1].inputs[0]
     body = Graph("body")
     is_const = root.is_op("const")

@@ -88,7 +88,7 @@ def _is_closed(graph: Graph, rule: Rule, match: Match) -> bool:
         inner: Node = getattr(match, name)
         if name in rule.shared:
             continue
-        if any(output is inner for output in graph.outputs):
+        if graph.returns(inner):
             return False
         if any(user not in members for user in graph.users(inner)):
             return False

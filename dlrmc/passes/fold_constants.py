@@ -54,6 +54,6 @@ def _is_needed(graph: Graph, node: Node, values: dict[Node, Array]) -> bool:
     """Whether an output or an op that is not folded reads the value."""
     if node.is_op("expand") and node.type.numel > node.inputs[0].type.numel:
         return False
-    if any(output is node for output in graph.outputs):
+    if graph.returns(node):
         return True
     return any(user not in values or user.is_op("expand") for user in graph.users(node))

@@ -8,12 +8,12 @@ kernels themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 
 from dlrmc.ir.graph import LEAVES, Graph, Node
 from dlrmc.ir.op import many, one, optional
-from dlrmc.ir.strided import VIEW_OPS, input_window, resolve_strided, row_strides
+from dlrmc.ir.strided import VIEW_OPS, input_window, resolve_strided, row_strides, views_on
 from dlrmc.ir.subgraph import INLINE_CONST_ELEMENTS, outline
 from dlrmc.passes.product_epilogues import find_epilogue
 
@@ -86,7 +86,7 @@ def _kernel_of(graph: Graph, root: Node, as_stage: bool) -> tuple[str, list[Node
     if epilogue is None:
         return "map", _map_region(graph, root), INLINE_CONST_ELEMENTS
     region = [*epilogue.nodes, *_anchor_region(epilogue.product, epilogue.product, False)]
-    region.extend(view for operand in epilogue.operands for view in _views_on(operand))
+    region.extend(view for operand in epilogue.operands for view in views_on(operand))
     return "linear", list(dict.fromkeys(region)), 1
 
 
@@ -103,14 +103,8 @@ def _anchor_region(root: Node, anchor: Node, as_stage: bool) -> list[Node]:
     while region[-1] is not anchor:
         region.append(region[-1].inputs[0])
     for operand in anchor.inputs:
-        region.extend(_views_on(operand) if absorbs(anchor, operand, as_stage) else ())
+        region.extend(views_on(operand) if absorbs(anchor, operand, as_stage) else ())
     return region
-
-
-def _views_on(value: Node) -> Iterable[Node]:
-    while value.is_op(*VIEW_OPS):
-        yield value
-        value = one(value.operands[0])
 
 
 def absorbs(user: Node, operand: Node, as_stage: bool = False) -> bool:
@@ -136,7 +130,7 @@ def _fills_tile(user: Node, operand: Node) -> bool:
 
 def _must_materialise(graph: Graph, view: Node, as_stages: bool) -> bool:
     """Whether a view needs a buffer: it is returned, or some user cannot read through it."""
-    if any(output is view for output in graph.outputs):
+    if graph.returns(view):
         return True
     return any(_reads_directly(user, view, as_stages) for user in graph.users(view))
 
@@ -166,12 +160,12 @@ def _map_region(graph: Graph, root: Node) -> list[Node]:
             region.append(node)
             inside.add(node)
             operands = wider
-    region.extend(view for node in tuple(region) for operand in node.inputs for view in _views_on(operand))
+    region.extend(view for node in tuple(region) for operand in node.inputs for view in views_on(operand))
     return list(dict.fromkeys(region))
 
 
 def _is_inlined(graph: Graph, node: Node, root: Node) -> bool:
-    if any(output is node for output in graph.outputs):
+    if graph.returns(node):
         return False
     if node.is_op(*ANCHORS) or node.is_op(*ROW_REDUCTIONS):
         return False

@@ -149,7 +149,7 @@ def _sink(graph: Graph, numbers: dict[Node, int]) -> None:
     """
     for node in reversed(graph.nodes):
         users = graph.users(node)
-        if node not in numbers or not users or any(output is node for output in graph.outputs):
+        if node not in numbers or not users or graph.returns(node):
             continue
         if any(user not in numbers or _is_jagged(user, node) for user in users):
             continue
@@ -213,7 +213,7 @@ def _outputs(graph: Graph, region: Sequence[Node]) -> tuple[Node, ...]:
     inside = set(region)
     outputs: list[Node] = []
     for node in region:
-        if any(output is node for output in graph.outputs):
+        if graph.returns(node):
             outputs.append(node)
         elif any(user not in inside for user in graph.users(node)):
             root = under_views(node)

@@ -42,7 +42,7 @@ class Match:
 
     def readers(self, node: Node) -> tuple[Node, ...] | None:
         """The nodes that read a value; None where the caller of the program reads it, too."""
-        is_output = any(output is node for output in self._graph.outputs)
+        is_output = self._graph.returns(node)
         return None if is_output else self._graph.users(node)
 
     def __getattr__(self, name: str) -> Any:

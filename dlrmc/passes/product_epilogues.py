@@ -120,7 +120,7 @@ def _elementwise_region(graph: Graph, root: Node) -> list[Node]:
 
 
 def _joins(graph: Graph, node: Node, inside: Container[Node]) -> bool:
-    if not isinstance(node.op, Elementwise) or any(output is node for output in graph.outputs):
+    if not isinstance(node.op, Elementwise) or graph.returns(node):
         return False
     return all(user in inside for user in graph.users(node))
 
@@ -138,7 +138,7 @@ def _product_of(graph: Graph, root: Node, region: Sequence[Node]) -> Node | None
 def _is_product(graph: Graph, node: Node, root: Node, region: frozenset[Node]) -> bool:
     if node.type != root.type or node.type.dtype not in (*_FLOATS, DType.F64):
         return False
-    if any(output is node for output in graph.outputs) or any(map(_is_scalar_constant, node.inputs)):
+    if graph.returns(node) or any(map(_is_scalar_constant, node.inputs)):
         return False
     return all(user in region for user in graph.users(node))
 
@@ -161,7 +161,7 @@ def _is_readable(operand: Node, product: Node) -> bool:
 def _is_in_memory(graph: Graph, operand: Node, members: frozenset[Node], inside: Container[Node]) -> bool:
     """Whether a value has a buffer whether or not the epilogue reads it."""
     value = under_views(operand)
-    if value not in members or any(output is value for output in graph.outputs):
+    if value not in members or graph.returns(value):
         return True
     return any(user not in members and user not in inside for user in _readers(graph, value))
 

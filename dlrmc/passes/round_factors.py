@@ -65,7 +65,7 @@ def _rounds_result(graph: Graph, value: Node, factors: Mapping[Node, tuple[int, 
     result = _written(value)
     if result is None or result.is_op(ROUNDING) or not _can_round(value, result):
         return False
-    if result.type.dtype is not DType.F32 or any(output is value for output in graph.outputs):
+    if result.type.dtype is not DType.F32 or graph.returns(value):
         return False
     readers = graph.users(value)
     return bool(readers) and all(_is_only_factor(reader, value, factors) for reader in readers)

@@ -41,7 +41,7 @@ def run(graph: Graph) -> PassResult:
 
 
 def _is_kept(graph: Graph, node: Node) -> bool:
-    is_returned = any(output is node for output in graph.outputs)
+    is_returned = graph.returns(node)
     return is_returned or any(user.is_op(*_READERS_BY_VALUE) for user in graph.users(node))
 
 

@@ -108,7 +108,7 @@ def product_kernel(
     return [signature.head(name, tile.threads), *indented(body), "}"]
 
 
-def vector_constants(problem: LinearProblem) -> dict[str, Constant]:
+def _vector_constants(problem: LinearProblem) -> dict[str, Constant]:
     """How many neighbouring results, and biases of these, move together."""
     y, bias = problem.y, problem.bias
     widths = {"Y_VECTOR": 1, "BIAS_VECTOR": 1}
@@ -119,23 +119,25 @@ def vector_constants(problem: LinearProblem) -> dict[str, Constant]:
     return dict(widths)
 
 
-def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Constant]:
-    warps_over_rows, warps_over_columns, warps_over_k = tile.warps
+def tile_constants(problem: LinearProblem, tile: TensorProductTile | WarpgroupTile) -> dict[str, Constant]:
+    """Of a kernel that works on tiles of results, whatever multiplies."""
     return (
         shared_constants(problem)
-        | vector_constants(problem)
+        | _vector_constants(problem)
         | {
             "TILE_ROWS": tile.rows,
             "TILE_COLUMNS": tile.columns,
-            "WARPS_OVER_ROWS": warps_over_rows,
-            "WARPS_OVER_COLUMNS": warps_over_columns,
-            "WARPS_OVER_K": warps_over_k,
-            "SLABS": tile.slabs,
             "STAGES": tile.stages,
             "ROWS_FIT": problem.rows % tile.rows == 0,
             "COLUMNS_FIT": problem.n % tile.columns == 0,
         }
     )
+
+
+def _constants(problem: LinearProblem, tile: TensorProductTile) -> dict[str, Constant]:
+    names = ("WARPS_OVER_ROWS", "WARPS_OVER_COLUMNS", "WARPS_OVER_K")
+    warps = dict(zip(names, tile.warps, strict=True))
+    return tile_constants(problem, tile) | warps | {"SLABS": tile.slabs}
 
 
 def product_parts(problem: LinearProblem) -> list[str]:

@@ -12,9 +12,9 @@ from dlrmc.codegen.kernels.linear_tensor import (
     copies_of,
     fits_tensor_cores,
     product_kernel,
-    vector_constants,
+    tile_constants,
 )
-from dlrmc.codegen.kernels.linear_text import linear_struct, shared_constants
+from dlrmc.codegen.kernels.linear_text import linear_struct
 from dlrmc.codegen.kernels.linear_tile import WarpgroupTile
 from dlrmc.codegen.kernels.sizes import Constant
 from dlrmc.codegen.kernels.tile_text import swizzled_shared_memory
@@ -60,15 +60,4 @@ def describe_rounding(problem: LinearProblem, signature: Signature, context: Ker
 
 
 def _constants(problem: LinearProblem, tile: WarpgroupTile) -> dict[str, Constant]:
-    return (
-        shared_constants(problem)
-        | vector_constants(problem)
-        | {
-            "TILE_ROWS": tile.rows,
-            "TILE_COLUMNS": tile.columns,
-            "STAGES": tile.stages,
-            "WARPGROUPS_OVER_K": tile.over_k,
-            "ROWS_FIT": problem.rows % tile.rows == 0,
-            "COLUMNS_FIT": problem.n % tile.columns == 0,
-        }
-    )
+    return tile_constants(problem, tile) | {"WARPGROUPS_OVER_K": tile.over_k}

@@ -20,7 +20,7 @@ from dlrmc.codegen.rows.tensor_tile import choose_tensor_tile
 from dlrmc.codegen.rows.weight_tiles import weight_shape
 from dlrmc.ir.bag_tables import BAG_GROUP_OPS, bags_of
 from dlrmc.ir.graph import Graph, Node
-from dlrmc.ir.strided import VIEW_OPS, packed_strides, reshape_strides, under_views
+from dlrmc.ir.strided import packed_strides, reshape_strides, under_views, views_on
 from dlrmc.ir.types import DType
 from dlrmc.schedule.arena import Interval, pack
 
@@ -286,9 +286,6 @@ def _sources(copy: Copy) -> list[Node]:
 
 def _key(part: Part, outer: Mapping[Node, Node]) -> object:
     """Equal for parts that hold the same elements in the same places."""
-    chain: list[object] = []
-    value = part.value
-    while value.is_op(*VIEW_OPS):
-        chain.append((value.op.name, value.attributes))
-        value = value.inputs[0]
-    return (outer.get(value, value), tuple(chain), part.offset, part.strides)
+    chain = tuple((view.op.name, view.attributes) for view in views_on(part.value))
+    value = under_views(part.value)
+    return (outer.get(value, value), chain, part.offset, part.strides)

@@ -10,7 +10,7 @@ from dlrmc.codegen.rows.layout import anchor_of
 from dlrmc.codegen.rows.operand_tiles import pairs_on_tensor_cores
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.op import many
-from dlrmc.ir.strided import VIEW_OPS
+from dlrmc.ir.strided import VIEW_OPS, views_on
 from dlrmc.passes.round_factors import ROUNDING
 from dlrmc.schedule.row_tiles import Tile
 
@@ -48,7 +48,7 @@ def tf32_factors(tile: Tile, precision: str) -> tuple[int, ...]:
 
 def _is_factor(graph: Graph, value: Node) -> bool:
     readers = graph.users(value)
-    if not readers or any(output is value for output in graph.outputs):
+    if not readers or graph.returns(value):
         return False
     return all(reader.is_op("kernel") and _reads_as_factor(reader, value) for reader in readers)
 
@@ -64,8 +64,4 @@ def _reads_as_factor(stage: Node, value: Node) -> bool:
 
 
 def _shows(node: Node, values: list[Node]) -> bool:
-    while node.is_op(*VIEW_OPS):
-        node = node.inputs[0]
-        if node in values:
-            return True
-    return False
+    return any(view.inputs[0] in values for view in views_on(node))
