@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dlrmc.ir.graph import Graph, Node
 from dlrmc.ir.strided import VIEW_OPS, under_views
-from dlrmc.passes.attention import find_all, inner_values
+from dlrmc.passes.attention import Attention, find_all, inner_values
 from dlrmc.passes.form_kernels import POINTERS_MAX
 
 # What one row of the values that live at one time may take, so that a tile of some rows fits into a block's
@@ -136,17 +136,17 @@ def runs_with_room(graph: Graph, nodes: Sequence[Node], batch: int) -> Iterator[
     begin = 0
     while begin < len(nodes):
         rest = nodes[begin:]
-        run = rest[: _end_of_run(graph, rest, LiveBytes(graph, batch, inner_values(find_all(graph, rest))))]
-        if _splits_attention(graph, rest, run):
+        matches = find_all(graph, rest)
+        run = rest[: _end_of_run(graph, rest, LiveBytes(graph, batch, inner_values(matches)))]
+        if _splits_attention(matches, run):
             # Scores that another program reads are stored.
             run = rest[: _end_of_run(graph, rest, LiveBytes(graph, batch, frozenset()))]
         yield list(run)
         begin += len(run)
 
 
-def _splits_attention(graph: Graph, nodes: Sequence[Node], run: Sequence[Node]) -> bool:
+def _splits_attention(matches: Sequence[Attention], run: Sequence[Node]) -> bool:
     inside = frozenset(run)
-    matches = find_all(graph, nodes)
     return any(match.product not in inside and not inside.isdisjoint(match.inner) for match in matches)
 
 
